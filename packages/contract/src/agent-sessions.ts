@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { agentLimits } from './limits.ts';
-import { boundedText, didSchema, jsonObjectSchema, offsetPageFields, timestampSchema } from './primitives.ts';
+import { boundedText, didSchema, jsonObjectSchema, named, offsetPageFields, timestampSchema } from './primitives.ts';
 
 export const defaultSessionTitle = 'New chat';
 
@@ -13,13 +13,13 @@ export const createSessionSchema = z.preprocess((body) => body ?? {}, createSess
 
 export type CreateSession = z.infer<typeof createSessionSchema>;
 
-export const renameSessionSchema = z
-  .object({ title: boundedText(1, agentLimits.titleCharacters) })
-  .meta({ id: 'RenameSession', description: 'The new title of a session.' });
+export const renameSessionSchema = named('RenameSession', 'The new title of a session.', {
+  title: boundedText(1, agentLimits.titleCharacters),
+});
 
-export const forkSessionSchema = z
-  .object({ messageId: z.string().min(1).max(agentLimits.titleCharacters) })
-  .meta({ id: 'ForkSession', description: 'The last message that the new session shares.' });
+export const forkSessionSchema = named('ForkSession', 'The last message that the new session shares.', {
+  messageId: z.string().min(1).max(agentLimits.titleCharacters),
+});
 
 /**
  * A chat session, as `POST /sessions` answers.
@@ -31,17 +31,15 @@ export const forkSessionSchema = z
  * export const idOf = (body: unknown) => sessionSchema.parse(body).sessionId;
  * ```
  */
-export const sessionSchema = z
-  .object({
-    sessionId: z.string(),
-    title: z.string(),
-    createdAt: timestampSchema,
-    lastUpdatedAt: timestampSchema,
-    oracleName: z.string(),
-    oracleDid: didSchema,
-    roomId: z.string().meta({ description: 'Derived from the pair of user DID and agent DID.' }),
-  })
-  .meta({ id: 'Session', description: 'A chat session.' });
+export const sessionSchema = named('Session', 'A chat session.', {
+  sessionId: z.string(),
+  title: z.string(),
+  createdAt: timestampSchema,
+  lastUpdatedAt: timestampSchema,
+  oracleName: z.string(),
+  oracleDid: didSchema,
+  roomId: z.string().describe('Derived from the pair of user DID and agent DID.'),
+});
 
 /** A chat session. */
 export type Session = z.infer<typeof sessionSchema>;
@@ -52,9 +50,7 @@ export const sessionListSchema = z
 
 export type SessionList = z.infer<typeof sessionListSchema>;
 
-export const sessionParamsSchema = z
-  .object({ sessionId: z.string().min(1) })
-  .meta({ description: 'The session a route is about.' });
+export const sessionParamsSchema = z.object({ sessionId: z.string().min(1) }).describe('The session a route is about.');
 
 export const sessionDeletedSchema = z
   .object({ ok: z.literal(true), sessionId: z.string() })

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedText, timestampSchema } from './primitives.ts';
+import { boundedText, named, timestampSchema } from './primitives.ts';
 
 export const auditActions = [
   'account.registered',
@@ -43,29 +43,25 @@ export const auditActions = [
 
 export type AuditAction = (typeof auditActions)[number];
 
-export const auditLineSchema = z
-  .object({
-    seq: z.int(),
-    at: timestampSchema,
-    service: z.string(),
-    actor: z.string(),
-    action: z.enum(auditActions),
-    subject: z.string().nullable(),
-    from: z.string().nullable(),
-    details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
-    previous: z.string(),
-    hash: z.string(),
-  })
-  .meta({ id: 'AuditLine', description: 'One line of the audit log; `hash` covers the line and `previous`.' });
+export const auditLineSchema = named('AuditLine', 'One line of the audit log; `hash` covers the line and `previous`.', {
+  seq: z.int(),
+  at: timestampSchema,
+  service: z.string(),
+  actor: z.string(),
+  action: z.enum(auditActions),
+  subject: z.string().nullable(),
+  from: z.string().nullable(),
+  details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+  previous: z.string(),
+  hash: z.string(),
+});
 
 export type AuditLine = z.infer<typeof auditLineSchema>;
 
-export const auditListSchema = z
-  .object({
-    lines: z.array(auditLineSchema),
-    nextCursor: z.string().nullable().meta({ description: 'Value of `before` for the next, older page.' }),
-  })
-  .meta({ id: 'AuditList', description: 'A page of the audit log, newest line first.' });
+export const auditListSchema = named('AuditList', 'A page of the audit log, newest line first.', {
+  lines: z.array(auditLineSchema),
+  nextCursor: z.string().nullable().describe('Value of `before` for the next, older page.'),
+});
 
 const isoTime = z.iso.datetime({ offset: true });
 
@@ -76,14 +72,14 @@ export const auditQuerySchema = z
       .string()
       .regex(/^[1-9]\d{0,14}$/)
       .optional()
-      .meta({ description: 'Only lines before this one: `nextCursor` of the page before.' }),
+      .describe('Only lines before this one: `nextCursor` of the page before.'),
     action: z.enum(auditActions).optional(),
     actor: boundedText(1, 200).optional(),
-    subject: boundedText(1, 200).optional().meta({ description: 'A phone number, a DID, or a `person:` reference.' }),
+    subject: boundedText(1, 200).optional().describe('A phone number, a DID, or a `person:` reference.'),
     since: isoTime.optional(),
     until: isoTime.optional(),
     format: z.enum(['json', 'csv']).optional(),
   })
-  .meta({ description: 'Filters of the audit log; `format=csv` (or `Accept: text/csv`) exports every match.' });
+  .describe('Filters of the audit log; `format=csv` (or `Accept: text/csv`) exports every match.');
 
 export type AuditQuery = z.infer<typeof auditQuerySchema>;

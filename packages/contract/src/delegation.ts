@@ -2,19 +2,19 @@ import { z } from 'zod';
 import { cidPattern } from './patterns.ts';
 import { didSchema, jsonObjectSchema, ucanTokenSchema } from './primitives.ts';
 
-const expirationSchema = z.int().min(0).meta({ description: 'Unix time in seconds.' });
+const expirationSchema = z.int().min(0).describe('Unix time in seconds.');
 
 const cidSchema = z
   .string()
   .regex(cidPattern, { error: 'must be a CID, bafy…' })
-  .meta({ description: 'The CID of the delegation; it can be revoked by it.' });
+  .describe('The CID of the delegation; it can be revoked by it.');
 
 export const capabilitySchema = z.object({ can: z.string(), with: z.string(), nb: jsonObjectSchema.optional() }).meta({
   id: 'Capability',
   description: 'What may be done (`can`) with what (`with`), under which conditions (`nb`).',
 });
 
-export const delegationParamsSchema = z.object({ cid: cidSchema }).meta({ description: 'The delegation to revoke.' });
+export const delegationParamsSchema = z.object({ cid: cidSchema }).describe('The delegation to revoke.');
 
 export const storeDelegationSchema = z
   .object({
@@ -36,21 +36,20 @@ export const delegationStatusSchema = z
     authorized: z.boolean(),
     expiration: expirationSchema.optional(),
     cid: cidSchema.optional(),
-    capabilities: z.array(capabilitySchema).optional().meta({ description: 'What the delegation in force grants.' }),
+    capabilities: z.array(capabilitySchema).optional().describe('What the delegation in force grants.'),
     delegations: z
       .array(
         z.object({
           cid: cidSchema,
           expiration: expirationSchema,
-          capabilities: z.array(capabilitySchema).optional().meta({
-            description: 'What it grants; not there where the key that sealed it is gone.',
-          }),
+          capabilities: z
+            .array(capabilitySchema)
+            .optional()
+            .describe('What it grants; not there where the key that sealed it is gone.'),
         }),
       )
       .optional()
-      .meta({
-        description: 'Every stored delegation that has not expired and is not revoked, replaced ones included.',
-      }),
+      .describe('Every stored delegation that has not expired and is not revoked, replaced ones included.'),
   })
   .meta({ id: 'DelegationStatus', description: 'Whether a delegation in force is stored, and what is granted.' });
 
@@ -70,7 +69,7 @@ export const didDocumentSchema = z
     service: z
       .array(z.object({ id: z.string(), type: z.string(), serviceEndpoint: z.string() }))
       .optional()
-      .meta({ description: 'Where the agent is reached: `oracleService` and `wsService`.' }),
+      .describe('Where the agent is reached: `oracleService` and `wsService`.'),
   })
   .meta({ id: 'DidDocument', description: "The public part of the agent's key, and where it is reached." });
 

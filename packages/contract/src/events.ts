@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { ClientEventName, ServerEventName } from './event-catalogue.ts';
 import { messageFinishSchema } from './messages.ts';
-import { jsonObjectSchema, timestampSchema, ucanTokenSchema } from './primitives.ts';
+import { jsonObjectSchema, named, timestampSchema, ucanTokenSchema } from './primitives.ts';
 import { callStatuses, endedRunStatuses } from './run-status.ts';
 import { answerApprovalSchema, approvalSchema, sseErrorKindSchema } from './runs.ts';
 
 const turnFields = { sessionId: z.string(), requestId: z.string() };
 const partField = {
-  part: z.int().min(0).optional().meta({ description: 'The index in `parts` of the message that this belongs to.' }),
+  part: z.int().min(0).optional().describe('The index in `parts` of the message that this belongs to.'),
 };
 const outcomeFields = {
   ...partField,
@@ -19,34 +19,30 @@ const callFields = { ...turnFields, toolCallId: z.string(), toolName: z.string()
 
 const progressSchema = z
   .object({ value: z.number(), total: z.number().optional(), message: z.string().optional() })
-  .meta({ description: 'How far a tool that still runs is.' });
+  .describe('How far a tool that still runs is.');
 
 export const sseEventDataSchemas = {
-  run: z
-    .object({
-      runId: z.string(),
-      ...turnFields,
-      messageId: z.string().optional().meta({ description: 'The id under which the answer will be stored.' }),
-      userMessageId: z.string().optional().meta({ description: 'The id of the stored question.' }),
-    })
-    .meta({ id: 'RunEvent', description: 'Always first: the run that can be resumed by its id.' }),
+  run: named('RunEvent', 'Always first: the run that can be resumed by its id.', {
+    runId: z.string(),
+    ...turnFields,
+    messageId: z.string().optional().describe('The id under which the answer will be stored.'),
+    userMessageId: z.string().optional().describe('The id of the stored question.'),
+  }),
   message: z
     .object({ content: z.string(), timestamp: timestampSchema, ...partField })
     .meta({ id: 'MessageEvent', description: 'The next piece of the answer.' }),
   reasoning: z
     .object({ ...turnFields, reasoning: z.string(), isComplete: z.boolean(), ...partField })
     .meta({ id: 'ReasoningEvent', description: "The next piece of the model's reasoning." }),
-  tool_call: z
-    .object({
-      ...turnFields,
-      eventId: z.string(),
-      toolName: z.string(),
-      args: jsonObjectSchema,
-      ...outcomeFields,
-      progress: progressSchema.optional(),
-      parentId: z.string().optional().meta({ description: 'Of a sub-agent: the call that the sub-agent is.' }),
-    })
-    .meta({ id: 'ToolCallEvent', description: 'A tool starts, reports progress, and ends.' }),
+  tool_call: named('ToolCallEvent', 'A tool starts, reports progress, and ends.', {
+    ...turnFields,
+    eventId: z.string(),
+    toolName: z.string(),
+    args: jsonObjectSchema,
+    ...outcomeFields,
+    progress: progressSchema.optional(),
+    parentId: z.string().optional().describe('Of a sub-agent: the call that the sub-agent is.'),
+  }),
   action_call: z
     .object({ ...callFields, ...outcomeFields })
     .meta({ id: 'ActionCallEvent', description: 'An AG-UI action starts, and again when it ends.' }),
@@ -54,43 +50,37 @@ export const sseEventDataSchemas = {
     id: 'ApprovalRequestEvent',
     description: 'A tool waits for the user, and again when the user has answered or the time is over.',
   }),
-  render_component: z
-    .object({
-      ...turnFields,
-      eventId: z.string(),
-      componentName: z.string(),
-      args: jsonObjectSchema,
-      status: z.enum(callStatuses),
-      ...partField,
-    })
-    .meta({ id: 'RenderComponentEvent', description: 'A component for the client to draw.' }),
+  render_component: named('RenderComponentEvent', 'A component for the client to draw.', {
+    ...turnFields,
+    eventId: z.string(),
+    componentName: z.string(),
+    args: jsonObjectSchema,
+    status: z.enum(callStatuses),
+    ...partField,
+  }),
   browser_tool_call: z
     .object({ ...callFields, ...outcomeFields })
     .meta({ id: 'BrowserToolCallEvent', description: 'A tool of the page starts, and again when it ends.' }),
   router_update: z
     .object({ ...turnFields, from: z.string().optional(), to: z.string(), reason: z.string().optional() })
     .meta({ id: 'RouterUpdateEvent', description: 'The turn went from one agent or sub-agent to another.' }),
-  error: z
-    .object({
-      error: z.string().meta({ description: 'Human text.' }),
-      code: z.string(),
-      kind: sseErrorKindSchema,
-      retryable: z.boolean(),
-      timestamp: timestampSchema,
-    })
-    .meta({ id: 'ErrorEvent', description: 'The turn failed; `done` still follows.' }),
-  done: z
-    .object({
-      runId: z.string(),
-      messageId: z.string(),
-      status: z.enum(endedRunStatuses),
-      finish: messageFinishSchema.optional(),
-      usage: z
-        .object({ inputTokens: z.int(), outputTokens: z.int() })
-        .optional()
-        .meta({ description: 'The tokens that the language models of this run have used.' }),
-    })
-    .meta({ id: 'DoneEvent', description: 'Always last, also after abort and error.' }),
+  error: named('ErrorEvent', 'The turn failed; `done` still follows.', {
+    error: z.string().describe('Human text.'),
+    code: z.string(),
+    kind: sseErrorKindSchema,
+    retryable: z.boolean(),
+    timestamp: timestampSchema,
+  }),
+  done: named('DoneEvent', 'Always last, also after abort and error.', {
+    runId: z.string(),
+    messageId: z.string(),
+    status: z.enum(endedRunStatuses),
+    finish: messageFinishSchema.optional(),
+    usage: z
+      .object({ inputTokens: z.int(), outputTokens: z.int() })
+      .optional()
+      .describe('The tokens that the language models of this run have used.'),
+  }),
 };
 
 /** The name of an event of the stream. */
@@ -135,40 +125,34 @@ const credentialSchema = z.preprocess((token) => token || undefined, ucanTokenSc
 /** The `auth` object of a handshake: the invocation counts, the delegation is the fallback. */
 export const socketAuthSchema = z
   .object({ invocation: credentialSchema, ucanDelegation: credentialSchema })
-  .meta({ description: 'Credentials of a WebSocket handshake.' });
+  .describe('Credentials of a WebSocket handshake.');
 
-export const socketQuerySchema = z
-  .object({ sessionId: z.string().min(1) })
-  .meta({ description: 'Query of a WebSocket handshake.' });
+export const socketQuerySchema = z.object({ sessionId: z.string().min(1) }).describe('Query of a WebSocket handshake.');
 
 const catalogueSchema = z.array(z.object({ name: z.string(), description: z.string() }));
 const { tool_call, action_call, approval_request, browser_tool_call, render_component, router_update } =
   sseEventDataSchemas;
 
 export const serverEventPayloadSchemas = {
-  connected: z
-    .object({
-      sessionId: z.string(),
-      did: z.string(),
-      socketId: z
-        .string()
-        .optional()
-        .meta({ description: 'Send it as `x-socket-id` with a message, and its tool calls come to this socket.' }),
-      timestamp: timestampSchema,
-    })
-    .meta({ id: 'SocketConnected', description: 'The handshake is accepted and the session joined.' }),
-  pong: z.object({ timestamp: timestampSchema }).meta({ id: 'SocketPong', description: 'The answer to ping.' }),
-  status: z
-    .object({
-      connected: z.boolean(),
-      sessionId: z.string(),
-      did: z.string(),
-      activeSessions: z.int().min(0),
-      totalConnections: z.int().min(0),
-      uptime: z.number().min(0).meta({ description: 'Seconds.' }),
-      timestamp: timestampSchema,
-    })
-    .meta({ id: 'SocketStatus', description: 'The answer to status.' }),
+  connected: named('SocketConnected', 'The handshake is accepted and the session joined.', {
+    sessionId: z.string(),
+    did: z.string(),
+    socketId: z
+      .string()
+      .optional()
+      .describe('Send it as `x-socket-id` with a message, and its tool calls come to this socket.'),
+    timestamp: timestampSchema,
+  }),
+  pong: named('SocketPong', 'The answer to ping.', { timestamp: timestampSchema }),
+  status: named('SocketStatus', 'The answer to status.', {
+    connected: z.boolean(),
+    sessionId: z.string(),
+    did: z.string(),
+    activeSessions: z.int().min(0),
+    totalConnections: z.int().min(0),
+    uptime: z.number().min(0).describe('Seconds.'),
+    timestamp: timestampSchema,
+  }),
   subscribed: z
     .object({ sessionId: z.string(), events: z.array(z.string()) })
     .meta({ id: 'SocketSubscribed', description: 'The answer to subscribe.' }),
@@ -190,9 +174,7 @@ export const serverEventPayloadSchemas = {
   message_cache_invalidation: z
     .object({ sessionId: z.string(), messageId: z.string().optional() })
     .meta({ id: 'MessageCacheInvalidation', description: 'Without messageId: every message of the session.' }),
-  error: z
-    .object({ code: z.string(), message: z.string() })
-    .meta({ id: 'SocketError', description: 'Why the connection is about to be closed.' }),
+  error: named('SocketError', 'Why the connection is about to be closed.', { code: z.string(), message: z.string() }),
 } satisfies Record<ServerEventName, z.ZodObject>;
 
 // A page may send what it caught instead of a text. That is a failure too: if it were ignored, the turn would wait.
@@ -210,14 +192,12 @@ export const clientEventPayloadSchemas = {
   tool_result: z
     .object({ toolCallId: z.string().min(1), result: z.unknown().optional(), error: clientErrorSchema })
     .meta({ id: 'ToolResult', description: 'What a tool of the page answered.' }),
-  action_call_result: z
-    .object({
-      sessionId: z.string().min(1),
-      toolCallId: z.string().min(1),
-      result: z.unknown().optional(),
-      error: clientErrorSchema,
-    })
-    .meta({ id: 'ActionCallResult', description: 'What an AG-UI action answered.' }),
+  action_call_result: named('ActionCallResult', 'What an AG-UI action answered.', {
+    sessionId: z.string().min(1),
+    toolCallId: z.string().min(1),
+    result: z.unknown().optional(),
+    error: clientErrorSchema,
+  }),
   approval_response: answerApprovalSchema
     .extend({ runId: z.string().min(1), approvalId: z.string().min(1) })
     .meta({ id: 'ApprovalResponse', description: 'Whether a tool may run.' }),

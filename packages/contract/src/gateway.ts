@@ -1,17 +1,15 @@
 import { z } from 'zod';
 import { sha256Pattern } from './patterns.ts';
-import { timestampSchema } from './primitives.ts';
+import { named, timestampSchema } from './primitives.ts';
 
-export const gatewayErrorBodySchema = z
-  .object({
-    statusCode: z.int(),
-    error: z.string(),
-    message: z.string(),
-    code: z.int().min(0).meta({ description: 'The gRPC status number.' }),
-    reason: z.string().meta({ description: 'The gRPC status name, or the code of a refusal of the gateway itself.' }),
-    details: z.array(z.looseObject({ '@type': z.string() })),
-  })
-  .meta({ id: 'GatewayError', description: 'Every error of the query gateway.' });
+export const gatewayErrorBodySchema = named('GatewayError', 'Every error of the query gateway.', {
+  statusCode: z.int(),
+  error: z.string(),
+  message: z.string(),
+  code: z.int().min(0).describe('The gRPC status number.'),
+  reason: z.string().describe('The gRPC status name, or the code of a refusal of the gateway itself.'),
+  details: z.array(z.looseObject({ '@type': z.string() })),
+});
 
 export type GatewayErrorBody = z.infer<typeof gatewayErrorBodySchema>;
 
@@ -33,33 +31,27 @@ export const apiKeyFileSchema = z
   .array(apiKeySchema)
   .refine((keys) => isDistinct(keys.map(({ name }) => name)), { error: 'names must be distinct' })
   .refine((keys) => isDistinct(keys.map(({ sha256 }) => sha256)), { error: 'keys must be distinct' })
-  .meta({ description: 'The file GATEWAY_API_KEYS_FILE names.' });
+  .describe('The file GATEWAY_API_KEYS_FILE names.');
 
 export const agentLandingSchema = z
   .object({ status: z.literal('ok'), message: z.string(), timestamp: timestampSchema })
   .meta({ id: 'AgentLanding', description: 'The landing reply of the agent service.' });
 
-export const gatewayHealthSchema = z
-  .object({
-    status: z.enum(['ok', 'degraded', 'down']),
-    height: z.int().min(0).nullable().meta({ description: 'The latest block height seen, null before the first.' }),
-    blockAgeSeconds: z
-      .int()
-      .min(0)
-      .nullable()
-      .meta({ description: 'Age of the latest block, null before the first height.' }),
-    halted: z.boolean().meta({ description: 'Whether no block came for longer than the configured time.' }),
-    routes: z.int().min(0).meta({ description: 'How many routes are served.' }),
-    upstreams: z.array(
-      z.object({
-        address: z.string().meta({ description: 'Which of GATEWAY_UPSTREAMS, by its place: `node 1`.' }),
-        healthy: z.boolean().meta({ description: 'Whether queries are sent there.' }),
-        height: z.int().min(0).nullable(),
-        catchingUp: z.boolean(),
-      }),
-    ),
-    timestamp: timestampSchema,
-  })
-  .meta({ id: 'GatewayHealth', description: 'Health of the query gateway; 503 when no upstream is up.' });
+export const gatewayHealthSchema = named('GatewayHealth', 'Health of the query gateway; 503 when no upstream is up.', {
+  status: z.enum(['ok', 'degraded', 'down']),
+  height: z.int().min(0).nullable().describe('The latest block height seen, null before the first.'),
+  blockAgeSeconds: z.int().min(0).nullable().describe('Age of the latest block, null before the first height.'),
+  halted: z.boolean().describe('Whether no block came for longer than the configured time.'),
+  routes: z.int().min(0).describe('How many routes are served.'),
+  upstreams: z.array(
+    z.object({
+      address: z.string().describe('Which of GATEWAY_UPSTREAMS, by its place: `node 1`.'),
+      healthy: z.boolean().describe('Whether queries are sent there.'),
+      height: z.int().min(0).nullable(),
+      catchingUp: z.boolean(),
+    }),
+  ),
+  timestamp: timestampSchema,
+});
 
 export type GatewayHealth = z.infer<typeof gatewayHealthSchema>;

@@ -53,13 +53,8 @@ export function toGrpcStatus(code: number): GrpcStatus {
   return grpcStatuses[code] ?? grpcStatuses[2];
 }
 
-const codeByName = Object.fromEntries(grpcStatuses.map(({ name, code }) => [name, code])) as Record<
-  GrpcStatusName,
-  GrpcCode
->;
-
 export function toGrpcCode(name: GrpcStatusName): GrpcCode {
-  return codeByName[name];
+  return grpcStatuses.findIndex((status) => status.name === name) as GrpcCode;
 }
 
 const codeByRefusal: Record<number, GrpcCode> = {

@@ -1,20 +1,18 @@
 import { z } from 'zod';
-import { jsonObjectSchema, timestampSchema } from './primitives.ts';
+import { jsonObjectSchema, named, timestampSchema } from './primitives.ts';
 import { callStatuses, endedRunStatuses } from './run-status.ts';
 import { approvalSchema, sseErrorKindSchema } from './runs.ts';
 import { messageAttachmentSchema } from './send-message.ts';
 
-export const toolCallSchema = z
-  .object({
-    id: z.string(),
-    name: z.string(),
-    args: jsonObjectSchema,
-    status: z.enum(callStatuses),
-    output: z.unknown().optional(),
-    error: z.string().optional(),
-    parentId: z.string().optional().meta({ description: 'Of a sub-agent: the call that the sub-agent is.' }),
-  })
-  .meta({ id: 'ToolCall', description: 'A tool the agent used while it wrote a message.' });
+export const toolCallSchema = named('ToolCall', 'A tool the agent used while it wrote a message.', {
+  id: z.string(),
+  name: z.string(),
+  args: jsonObjectSchema,
+  status: z.enum(callStatuses),
+  output: z.unknown().optional(),
+  error: z.string().optional(),
+  parentId: z.string().optional().describe('Of a sub-agent: the call that the sub-agent is.'),
+});
 
 /** A tool that the agent used while it wrote a message. */
 export type ToolCall = z.infer<typeof toolCallSchema>;
@@ -27,10 +25,11 @@ export type MessageComponent = z.infer<typeof messageComponentSchema>;
 
 export const messageFinishes = ['length', 'content_filter', 'step_limit', 'tool_calls'] as const;
 
-export const messageFinishSchema = z.enum(messageFinishes).meta({
-  description:
+export const messageFinishSchema = z
+  .enum(messageFinishes)
+  .describe(
     'The answer is not whole: it reached the length limit, was filtered by the provider, used up the steps of a turn, or waits for results of tools that the caller runs.',
-});
+  );
 
 /** Why an answer is incomplete. */
 export type MessageFinish = z.infer<typeof messageFinishSchema>;
@@ -69,47 +68,43 @@ export type MessagePart = z.infer<typeof messagePartSchema>;
  * export const contentOf = (message: unknown) => messageSchema.parse(message).content;
  * ```
  */
-export const messageSchema = z
-  .object({
-    id: z.string(),
-    type: z.enum(['human', 'ai']),
-    content: z.string(),
-    createdAt: timestampSchema,
-    status: z.enum(endedRunStatuses),
-    requestId: z.string(),
-    parts: z.array(messagePartSchema).optional().meta({
-      description:
-        '`content` and the fields below in the order in which they came. Always there, but for older servers.',
-    }),
-    finish: messageFinishSchema.optional(),
-    error: messageErrorSchema.optional(),
-    toolCalls: z.array(toolCallSchema).optional(),
-    approvals: z.array(approvalSchema).optional(),
-    reasoning: z.string().optional(),
-    attachments: z.array(messageAttachmentSchema).optional(),
-    replaces: z.string().optional().meta({ description: 'The id of the question whose place this one has taken.' }),
-    components: z.array(messageComponentSchema).optional(),
-  })
-  .meta({ id: 'Message', description: 'A message of the user or of the agent.' });
+export const messageSchema = named('Message', 'A message of the user or of the agent.', {
+  id: z.string(),
+  type: z.enum(['human', 'ai']),
+  content: z.string(),
+  createdAt: timestampSchema,
+  status: z.enum(endedRunStatuses),
+  requestId: z.string(),
+  parts: z
+    .array(messagePartSchema)
+    .optional()
+    .describe('`content` and the fields below in the order in which they came. Always there, but for older servers.'),
+  finish: messageFinishSchema.optional(),
+  error: messageErrorSchema.optional(),
+  toolCalls: z.array(toolCallSchema).optional(),
+  approvals: z.array(approvalSchema).optional(),
+  reasoning: z.string().optional(),
+  attachments: z.array(messageAttachmentSchema).optional(),
+  replaces: z.string().optional().describe('The id of the question whose place this one has taken.'),
+  components: z.array(messageComponentSchema).optional(),
+});
 
 /** A message of the user or of the agent. */
 export type Message = z.infer<typeof messageSchema>;
 
-export const messageListSchema = z
-  .object({ messages: z.array(messageSchema) })
-  .meta({ id: 'MessageList', description: 'All messages of a session, oldest first.' });
+export const messageListSchema = named('MessageList', 'All messages of a session, oldest first.', {
+  messages: z.array(messageSchema),
+});
 
 const cursorSchema = z.string().nullable();
 
-export const messagePageSchema = z
-  .object({
-    messages: z.array(messageSchema),
-    prevCursor: cursorSchema.meta({ description: 'Give it as `before` for the older page; null when there is none.' }),
-    nextCursor: cursorSchema.meta({ description: 'Give it as `after` for the newer page; null when there is none.' }),
-    hasOlder: z.boolean(),
-    hasNewer: z.boolean(),
-  })
-  .meta({ id: 'MessagePage', description: 'A page of the messages of a session, oldest first.' });
+export const messagePageSchema = named('MessagePage', 'A page of the messages of a session, oldest first.', {
+  messages: z.array(messageSchema),
+  prevCursor: cursorSchema.describe('Give it as `before` for the older page; null when there is none.'),
+  nextCursor: cursorSchema.describe('Give it as `after` for the newer page; null when there is none.'),
+  hasOlder: z.boolean(),
+  hasNewer: z.boolean(),
+});
 
 export type MessagePage = z.infer<typeof messagePageSchema>;
 
@@ -123,11 +118,9 @@ export type MessagePage = z.infer<typeof messagePageSchema>;
  * export const answerOf = async (reply: Response) => sendMessageReplySchema.parse(await reply.json()).message.content;
  * ```
  */
-export const sendMessageReplySchema = z
-  .object({
-    sessionId: z.string(),
-    requestId: z.string(),
-    message: messageSchema,
-    messages: z.array(messageSchema).optional().meta({ description: 'With returnAllMessages: the whole transcript.' }),
-  })
-  .meta({ id: 'SendMessageReply', description: 'The answer to a message sent without stream.' });
+export const sendMessageReplySchema = named('SendMessageReply', 'The answer to a message sent without stream.', {
+  sessionId: z.string(),
+  requestId: z.string(),
+  message: messageSchema,
+  messages: z.array(messageSchema).optional().describe('With returnAllMessages: the whole transcript.'),
+});

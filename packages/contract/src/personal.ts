@@ -1,13 +1,20 @@
 import { z } from 'zod';
 import { memoryLimits, preferenceLimits } from './limits.ts';
-import { boundedText, offsetPageFields, offsetPageQuerySchema, timestampSchema, timeZoneSchema } from './primitives.ts';
+import {
+  boundedText,
+  named,
+  offsetPageFields,
+  offsetPageQuerySchema,
+  timestampSchema,
+  timeZoneSchema,
+} from './primitives.ts';
 import { toLanguageTag } from './texts.ts';
 
-const memoryKindSchema = z.enum(['fact', 'artifact']).meta({
-  description: '`fact`: something about the user. `artifact`: something the agent made for them.',
-});
+const memoryKindSchema = z
+  .enum(['fact', 'artifact'])
+  .describe('`fact`: something about the user. `artifact`: something the agent made for them.');
 
-const textField = boundedText(1, memoryLimits.textCharacters).meta({ description: 'One thing in plain words.' });
+const textField = boundedText(1, memoryLimits.textCharacters).describe('One thing in plain words.');
 
 export const memorySchema = z
   .object({ id: z.string(), text: z.string(), kind: memoryKindSchema, createdAt: timestampSchema })
@@ -21,11 +28,11 @@ export const createMemorySchema = z
 
 export type CreateMemory = z.infer<typeof createMemorySchema>;
 
-const queryField = boundedText(1, memoryLimits.queryCharacters).meta({ description: 'Words to look for.' });
+const queryField = boundedText(1, memoryLimits.queryCharacters).describe('Words to look for.');
 
 export const memoryQuerySchema = offsetPageQuerySchema
   .extend({ query: queryField.optional() })
-  .meta({ description: 'A page of what is remembered; the best matches first, without words to look for the newest.' });
+  .describe('A page of what is remembered; the best matches first, without words to look for the newest.');
 
 export const memoryListSchema = z
   .object({ memories: z.array(memorySchema), ...offsetPageFields })
@@ -33,13 +40,9 @@ export const memoryListSchema = z
 
 export type MemoryList = z.infer<typeof memoryListSchema>;
 
-export const memoryParamsSchema = z
-  .object({ id: z.string().min(1) })
-  .meta({ description: 'The memory a route is about.' });
+export const memoryParamsSchema = z.object({ id: z.string().min(1) }).describe('The memory a route is about.');
 
-export const memoryDeletedSchema = z
-  .object({ ok: z.literal(true) })
-  .meta({ id: 'MemoryDeleted', description: 'It is forgotten.' });
+export const memoryDeletedSchema = named('MemoryDeleted', 'It is forgotten.', { ok: z.literal(true) });
 
 const shortText = boundedText(1, preferenceLimits.textCharacters);
 const formalitySchema = z.enum(['casual', 'neutral', 'formal']);
@@ -52,15 +55,15 @@ export const languageTagSchema = z
 
 // Field by field with its description: they are also what the model reads as the tool's arguments.
 const freeTextFields = {
-  agentName: shortText.meta({ description: 'What the user calls the agent.' }),
-  userName: shortText.meta({ description: 'What the agent calls the user.' }),
-  tone: shortText.meta({ description: 'For example friendly, dry, encouraging.' }),
-  length: shortText.meta({ description: 'How long answers should be, for example brief.' }),
-  format: shortText.meta({ description: 'For example plain text, bullet points.' }),
+  agentName: shortText.describe('What the user calls the agent.'),
+  userName: shortText.describe('What the agent calls the user.'),
+  tone: shortText.describe('For example friendly, dry, encouraging.'),
+  length: shortText.describe('How long answers should be, for example brief.'),
+  format: shortText.describe('For example plain text, bullet points.'),
   formality: formalitySchema,
-  customInstructions: boundedText(1, preferenceLimits.customInstructionsCharacters).meta({
-    description: 'Anything else to keep to in every answer.',
-  }),
+  customInstructions: boundedText(1, preferenceLimits.customInstructionsCharacters).describe(
+    'Anything else to keep to in every answer.',
+  ),
 };
 
 const preferenceRecordSchema = z.object({
@@ -85,7 +88,7 @@ export const setUserPreferencesSchema = z
   .object({
     agentName: clearable(freeTextFields.agentName),
     userName: clearable(freeTextFields.userName),
-    language: clearable(shortText.meta({ description: 'A BCP 47 tag, or the name of a language such as French.' })),
+    language: clearable(shortText.describe('A BCP 47 tag, or the name of a language such as French.')),
     tone: clearable(freeTextFields.tone),
     length: clearable(freeTextFields.length),
     format: clearable(freeTextFields.format),
@@ -93,26 +96,24 @@ export const setUserPreferencesSchema = z
     customInstructions: clearable(freeTextFields.customInstructions),
   })
   // No `id`: model providers want the arguments of a tool as an object in place, not as a reference.
-  .meta({ description: 'Merged into what is stored; null clears one preference.' });
+  .describe('Merged into what is stored; null clears one preference.');
 
 export type SetUserPreferences = z.infer<typeof setUserPreferencesSchema>;
 
 /** Begins the messages that a schedule sent, not the user. */
 export const scheduledMessagePrefix = '[Scheduled task]';
 
-export const taskSchema = z
-  .object({
-    id: z.string(),
-    sessionId: z.string().meta({ description: 'Where the answer lands.' }),
-    prompt: z.string(),
-    schedule: z.string().meta({ description: 'In words.', examples: ['every 2 hours', 'cron 0 9 * * 1'] }),
-    timezone: timeZoneSchema,
-    status: z.enum(['active', 'done', 'failed', 'cancelled']),
-    nextRunAt: timestampSchema.nullable(),
-    lastRunAt: timestampSchema.nullable(),
-    createdAt: timestampSchema,
-  })
-  .meta({ id: 'Task', description: 'A prompt the agent will carry out at its time.' });
+export const taskSchema = named('Task', 'A prompt the agent will carry out at its time.', {
+  id: z.string(),
+  sessionId: z.string().describe('Where the answer lands.'),
+  prompt: z.string(),
+  schedule: z.string().meta({ description: 'In words.', examples: ['every 2 hours', 'cron 0 9 * * 1'] }),
+  timezone: timeZoneSchema,
+  status: z.enum(['active', 'done', 'failed', 'cancelled']),
+  nextRunAt: timestampSchema.nullable(),
+  lastRunAt: timestampSchema.nullable(),
+  createdAt: timestampSchema,
+});
 
 /** A prompt that the agent will carry out at its time. */
 export type Task = z.infer<typeof taskSchema>;
@@ -123,8 +124,6 @@ export const taskListSchema = z
 
 export type TaskList = z.infer<typeof taskListSchema>;
 
-export const taskParamsSchema = z.object({ id: z.string().min(1) }).meta({ description: 'The task a route is about.' });
+export const taskParamsSchema = z.object({ id: z.string().min(1) }).describe('The task a route is about.');
 
-export const taskCancelledSchema = z
-  .object({ ok: z.literal(true) })
-  .meta({ id: 'TaskCancelled', description: 'It will not run again.' });
+export const taskCancelledSchema = named('TaskCancelled', 'It will not run again.', { ok: z.literal(true) });

@@ -3,6 +3,11 @@ import { agentLimits, pageLimits } from './limits.ts';
 import { didPattern, storablePattern } from './patterns.ts';
 import { countCodePoints, isTimeZone } from './texts.ts';
 
+/** An object with a name of its own in the OpenAPI documents. */
+export function named<Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape) {
+  return z.object(shape).meta({ id, description });
+}
+
 export const timestampSchema = z.iso.datetime().meta({ id: 'Timestamp', description: 'A time in ISO 8601, UTC.' });
 
 export const didSchema = z
@@ -54,16 +59,14 @@ export function decimalInteger(min: number, max: number) {
 
 const pageLimitSchema = decimalInteger(pageLimits.min, pageLimits.max)
   .default(pageLimits.default)
-  .meta({ description: `How many to return; ${pageLimits.default} when not given.` });
+  .describe(`How many to return; ${pageLimits.default} when not given.`);
 
 export const offsetPageQuerySchema = z
   .object({
     limit: pageLimitSchema,
-    offset: decimalInteger(0, Number.MAX_SAFE_INTEGER)
-      .default(0)
-      .meta({ description: 'How many to skip; 0 when not given.' }),
+    offset: decimalInteger(0, Number.MAX_SAFE_INTEGER).default(0).describe('How many to skip; 0 when not given.'),
   })
-  .meta({ description: 'A page of a list, by position.' });
+  .describe('A page of a list, by position.');
 
 export type OffsetPageQuery = z.infer<typeof offsetPageQuerySchema>;
 
@@ -72,7 +75,7 @@ export const offsetPageFields = { total: z.int().min(0), limit: z.int().min(1), 
 const cursorSchema = z
   .string()
   .regex(/^[\x21-\x7e]{1,512}$/, { error: 'must be a cursor of an earlier page' })
-  .meta({ description: 'An opaque cursor of an earlier page.' });
+  .describe('An opaque cursor of an earlier page.');
 
 export const cursorPageQuerySchema = z
   .object({ limit: pageLimitSchema, before: cursorSchema.optional(), after: cursorSchema.optional() })
@@ -80,11 +83,11 @@ export const cursorPageQuerySchema = z
     error: 'give before or after, not both',
     path: ['after'],
   })
-  .meta({ description: 'A page of a list, by cursor; the newest page when none is given.' });
+  .describe('A page of a list, by cursor; the newest page when none is given.');
 
 export type CursorPageQuery = z.infer<typeof cursorPageQuerySchema>;
 
-export const modelIdSchema = z.string().min(1).max(200).meta({ description: 'One of the ids of `GET /models`.' });
+export const modelIdSchema = z.string().min(1).max(200).describe('One of the ids of `GET /models`.');
 
 export const modelListSchema = z
   .object({ models: z.array(z.object({ id: modelIdSchema, name: z.string() })), default: modelIdSchema })

@@ -11,7 +11,7 @@ import {
   uuidPattern,
   visibleAsciiPattern,
 } from './patterns.ts';
-import { boundedText, jsonObjectSchema, modelIdSchema, timeZoneSchema, ucanTokenSchema } from './primitives.ts';
+import { boundedText, jsonObjectSchema, modelIdSchema, named, timeZoneSchema, ucanTokenSchema } from './primitives.ts';
 
 const filenameSchema = boundedText(1, 255).regex(noControlCharactersPattern, {
   error: 'must not contain control characters',
@@ -19,17 +19,15 @@ const filenameSchema = boundedText(1, 255).regex(noControlCharactersPattern, {
 
 const fileIdSchema = z.string().regex(uuidPattern, { error: 'must be the id of an uploaded file' });
 
-export const uploadQuerySchema = z
-  .object({ filename: filenameSchema })
-  .meta({ description: 'What the file is called.' });
+export const uploadQuerySchema = z.object({ filename: filenameSchema }).describe('What the file is called.');
 
-export const fileParamsSchema = z.object({ fileId: fileIdSchema }).meta({ description: 'The file a route is about.' });
+export const fileParamsSchema = z.object({ fileId: fileIdSchema }).describe('The file a route is about.');
 
 export const uploadedFileSchema = z
   .object({
     fileId: fileIdSchema,
     filename: filenameSchema,
-    mimetype: z.string().meta({ description: 'What the file is by its content.' }),
+    mimetype: z.string().describe('What the file is by its content.'),
     size: z.int().nonnegative(),
     createdAt: z.iso.datetime(),
   })
@@ -51,21 +49,19 @@ export const browserToolSchema = z
 /** A tool that the client runs. */
 export type BrowserTool = z.infer<typeof browserToolSchema>;
 
-const agActionSchema = z
-  .object({
-    name: toolNameSchema,
-    description: z.string(),
-    schema: jsonObjectSchema,
-    hasRender: z.boolean().optional().meta({ description: 'Whether the page draws the action itself.' }),
-  })
-  .meta({ id: 'AgAction', description: 'An AG-UI action; `schema` is the JSON Schema of its arguments.' });
+const agActionSchema = named('AgAction', 'An AG-UI action; `schema` is the JSON Schema of its arguments.', {
+  name: toolNameSchema,
+  description: z.string(),
+  schema: jsonObjectSchema,
+  hasRender: z.boolean().optional().describe('Whether the page draws the action itself.'),
+});
 
 export type AgAction = z.infer<typeof agActionSchema>;
 
 const attachmentFields = z.object({
   mxcUri: z.string().regex(mxcUriPattern, { error: 'must be mxc://server/media-id' }).optional(),
   eventId: z.string().regex(matrixEventIdPattern, { error: 'must be a Matrix event id, $…' }).optional(),
-  fileId: fileIdSchema.optional().meta({ description: 'A file uploaded by `POST /files`.' }),
+  fileId: fileIdSchema.optional().describe('A file uploaded by `POST /files`.'),
   filename: filenameSchema,
   mimetype: z.string().regex(mimeTypePattern, { error: 'must be a media type, for example image/png, or empty' }),
 });
@@ -113,43 +109,46 @@ export type MessageAttachment = z.infer<typeof messageAttachmentSchema>;
  * export const { message, stream } = sendMessageSchema.parse({ message: 'Will it rain?', stream: true });
  * ```
  */
-export const sendMessageSchema = z
-  .object({
-    message: boundedText(1, agentLimits.messageCharacters),
-    stream: z.boolean().default(false).meta({ description: 'true: an SSE stream; otherwise one JSON reply.' }),
-    returnAllMessages: z.boolean().default(false).meta({ description: 'Without stream: the whole transcript too.' }),
-    model: modelIdSchema.optional(),
-    tools: z.array(browserToolSchema).max(agentLimits.declaredTools).optional(),
-    agActions: z.array(agActionSchema).max(agentLimits.declaredTools).optional(),
-    attachments: z.array(attachmentSchema).max(agentLimits.attachments).optional(),
-    replaces: z.string().regex(messageIdPattern, { error: 'must be the id of a message' }).optional().meta({
-      description:
-        'A question of this session whose place this message takes: it and everything after it leave the conversation.',
-    }),
-    messageId: z.string().regex(clientIdPattern, { error: 'must be a UUID of version 4' }).optional().meta({
-      description: 'The id that the question gets, so that the page can show it at once; one that is taken is 409.',
-    }),
-    mcpInvocations: z
-      .record(z.string().min(1).max(200), ucanTokenSchema)
-      .refine((map) => Object.keys(map).length <= agentLimits.declaredTools, {
-        error: `must have at most ${agentLimits.declaredTools} entries`,
-      })
-      .optional()
-      .meta({ description: 'MCP tool name (`server__tool`) to the invocation it is called with.' }),
-    timezone: timeZoneSchema.optional(),
-    homeServer: z
-      .string()
-      .max(2048)
-      .regex(visibleAsciiPattern, { error: 'must be a Matrix homeserver' })
-      .optional()
-      .meta({ description: "The user's Matrix homeserver." }),
-    metadata: jsonObjectSchema
-      .refine((metadata) => new TextEncoder().encode(JSON.stringify(metadata)).length <= agentLimits.metadataBytes, {
-        error: `must have at most ${agentLimits.metadataBytes} bytes`,
-      })
-      .optional(),
-  })
-  .meta({ id: 'SendMessageDto', description: 'A message to the agent.' });
+export const sendMessageSchema = named('SendMessageDto', 'A message to the agent.', {
+  message: boundedText(1, agentLimits.messageCharacters),
+  stream: z.boolean().default(false).describe('true: an SSE stream; otherwise one JSON reply.'),
+  returnAllMessages: z.boolean().default(false).describe('Without stream: the whole transcript too.'),
+  model: modelIdSchema.optional(),
+  tools: z.array(browserToolSchema).max(agentLimits.declaredTools).optional(),
+  agActions: z.array(agActionSchema).max(agentLimits.declaredTools).optional(),
+  attachments: z.array(attachmentSchema).max(agentLimits.attachments).optional(),
+  replaces: z
+    .string()
+    .regex(messageIdPattern, { error: 'must be the id of a message' })
+    .optional()
+    .describe(
+      'A question of this session whose place this message takes: it and everything after it leave the conversation.',
+    ),
+  messageId: z
+    .string()
+    .regex(clientIdPattern, { error: 'must be a UUID of version 4' })
+    .optional()
+    .describe('The id that the question gets, so that the page can show it at once; one that is taken is 409.'),
+  mcpInvocations: z
+    .record(z.string().min(1).max(200), ucanTokenSchema)
+    .refine((map) => Object.keys(map).length <= agentLimits.declaredTools, {
+      error: `must have at most ${agentLimits.declaredTools} entries`,
+    })
+    .optional()
+    .describe('MCP tool name (`server__tool`) to the invocation it is called with.'),
+  timezone: timeZoneSchema.optional(),
+  homeServer: z
+    .string()
+    .max(2048)
+    .regex(visibleAsciiPattern, { error: 'must be a Matrix homeserver' })
+    .optional()
+    .describe("The user's Matrix homeserver."),
+  metadata: jsonObjectSchema
+    .refine((metadata) => new TextEncoder().encode(JSON.stringify(metadata)).length <= agentLimits.metadataBytes, {
+      error: `must have at most ${agentLimits.metadataBytes} bytes`,
+    })
+    .optional(),
+});
 
 /** After parsing: defaults are filled in. */
 export type SendMessage = z.output<typeof sendMessageSchema>;
@@ -158,18 +157,16 @@ export type SendMessageInput = z.input<typeof sendMessageSchema>;
 export const phoneNote =
   'The user reads on a phone by USSD: answer in plain text without marks, in a few short sentences.';
 
-export const phoneContextSchema = z
-  .object({
-    client: z.literal('phone'),
-    channel: z.literal('ussd').optional(),
-    language: z
-      .string()
-      .regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/)
-      .optional()
-      .meta({ description: 'The language of the menus, as a tag such as `sw`.' }),
-    screenCharacters: z.int().min(20).max(10_000).optional().meta({ description: 'What one screen holds.' }),
-  })
-  .meta({ id: 'PhoneContext', description: 'The `metadata` of a question that was typed on a phone.' });
+export const phoneContextSchema = named('PhoneContext', 'The `metadata` of a question that was typed on a phone.', {
+  client: z.literal('phone'),
+  channel: z.literal('ussd').optional(),
+  language: z
+    .string()
+    .regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/)
+    .optional()
+    .describe('The language of the menus, as a tag such as `sw`.'),
+  screenCharacters: z.int().min(20).max(10_000).optional().describe('What one screen holds.'),
+});
 
 /** A phone that a question comes from. */
 export type PhoneContext = z.infer<typeof phoneContextSchema>;
@@ -179,10 +176,8 @@ export const abortSchema = z.object({ sessionId: z.string().min(1), runId: z.str
   description: 'The session whose turn is to stop; with `runId`, that run alone, also where it waits behind another.',
 });
 
-export const abortReplySchema = z
-  .object({
-    ok: z.literal(true),
-    aborted: z.boolean().meta({ description: 'Whether a turn was running or waiting.' }),
-    success: z.boolean().meta({ description: 'The same as aborted, for existing clients.' }),
-  })
-  .meta({ id: 'AbortReply', description: 'The answer to an abort.' });
+export const abortReplySchema = named('AbortReply', 'The answer to an abort.', {
+  ok: z.literal(true),
+  aborted: z.boolean().describe('Whether a turn was running or waiting.'),
+  success: z.boolean().describe('The same as aborted, for existing clients.'),
+});

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestampSchema } from './primitives.ts';
+import { named, timestampSchema } from './primitives.ts';
 
 const tokens = { inputTokens: z.int().min(0), outputTokens: z.int().min(0) };
 
@@ -35,9 +35,9 @@ const traceSchema = z.object({ ...summaryShape, steps: z.array(stepSchema) });
 
 export type Trace = z.infer<typeof traceSchema>;
 /** The parts of a run: it has several where it waited for its user or another instance took it over. */
-export const runTraceSchema = z
-  .object({ traces: z.array(traceSchema) })
-  .meta({ id: 'RunTrace', description: 'The calls of a run, in one or several parts.' });
+export const runTraceSchema = named('RunTrace', 'The calls of a run, in one or several parts.', {
+  traces: z.array(traceSchema),
+});
 
 const traceSummarySchema = z.object(summaryShape);
 

@@ -1,34 +1,30 @@
 import { z } from 'zod';
-import { timestampSchema } from './primitives.ts';
+import { named, timestampSchema } from './primitives.ts';
 
-const programFilesSchema = z.record(z.string(), z.string()).meta({ description: 'Texts by the path of their file.' });
+const programFilesSchema = z.record(z.string(), z.string()).describe('Texts by the path of their file.');
 
 const listedProgramSchema = z.object({
   name: z.string(),
-  title: z.string().nullable().meta({ description: 'Its name for people: that of the draft, if there is one.' }),
-  version: z.string().nullable().meta({ description: 'The version in use.' }),
+  title: z.string().nullable().describe('Its name for people: that of the draft, if there is one.'),
+  version: z.string().nullable().describe('The version in use.'),
   codes: z.array(z.string()),
   languages: z.array(z.string()),
-  isPublished: z
-    .boolean()
-    .meta({ description: 'Whether the version in use was published, and did not come with the start.' }),
+  isPublished: z.boolean().describe('Whether the version in use was published, and did not come with the start.'),
   published: z.string().nullable(),
   draft: z.object({ revision: z.int(), updatedAt: timestampSchema, updatedBy: z.string() }).nullable(),
 });
 
-export const listedProgramsSchema = z
-  .object({
-    programs: z.array(listedProgramSchema),
-    readOnly: z.boolean(),
-    role: z.enum(['viewer', 'operator', 'admin']).optional().meta({ description: 'Of whoever asks.' }),
-  })
-  .meta({ id: 'UssdPrograms', description: 'The programs of the USSD gateway.' });
+export const listedProgramsSchema = named('UssdPrograms', 'The programs of the USSD gateway.', {
+  programs: z.array(listedProgramSchema),
+  readOnly: z.boolean(),
+  role: z.enum(['viewer', 'operator', 'admin']).optional().describe('Of whoever asks.'),
+});
 
 export const programDraftSchema = z
   .object({
     name: z.string(),
     files: programFilesSchema,
-    revision: z.int().meta({ description: 'Counts saves: one that does not follow the revision it read is refused.' }),
+    revision: z.int().describe('Counts saves: one that does not follow the revision it read is refused.'),
     updatedAt: timestampSchema.nullable(),
     updatedBy: z.string().nullable(),
   })
@@ -42,11 +38,11 @@ export const programVersionsSchema = z
     versions: z.array(
       z.object({
         version: z.string(),
-        usedAt: timestampSchema.meta({ description: 'When it was last taken into use.' }),
+        usedAt: timestampSchema.describe('When it was last taken into use.'),
         publishedAt: timestampSchema.nullable(),
         publishedBy: z.string().nullable(),
         note: z.string().nullable(),
-        replaced: z.string().nullable().meta({ description: 'The version in use when this one was published.' }),
+        replaced: z.string().nullable().describe('The version in use when this one was published.'),
         isCurrent: z.boolean(),
       }),
     ),
@@ -69,26 +65,24 @@ export const programReportSchema = z
 
 const rawMessageSchema = z.object({ contentType: z.string(), body: z.string() });
 
-export const triedCallSchema = z
-  .object({
-    screen: z.string(),
-    ended: z.boolean(),
-    state: z.string(),
-    language: z.string(),
-    values: z.record(z.string(), z.string()),
-    actions: z
-      .array(z.object({ state: z.string(), action: z.string(), outcome: z.string(), outcomes: z.array(z.string()) }))
-      .meta({ description: 'What the program would have done, with made-up results.' }),
-    serviceCode: z.string().meta({ description: 'The code that reaches the program.' }),
-    exchange: z
-      .object({ path: z.string(), request: rawMessageSchema, reply: rawMessageSchema })
-      .meta({ description: 'A request of a telecom gateway and its reply, byte for byte.' }),
-  })
-  .meta({ id: 'UssdTriedCall', description: 'A call played on a draft.' });
+export const triedCallSchema = named('UssdTriedCall', 'A call played on a draft.', {
+  screen: z.string(),
+  ended: z.boolean(),
+  state: z.string(),
+  language: z.string(),
+  values: z.record(z.string(), z.string()),
+  actions: z
+    .array(z.object({ state: z.string(), action: z.string(), outcome: z.string(), outcomes: z.array(z.string()) }))
+    .describe('What the program would have done, with made-up results.'),
+  serviceCode: z.string().describe('The code that reaches the program.'),
+  exchange: z
+    .object({ path: z.string(), request: rawMessageSchema, reply: rawMessageSchema })
+    .describe('A request of a telecom gateway and its reply, byte for byte.'),
+});
 
-export const convertedFormSchema = z
-  .object({ xml: z.string() })
-  .meta({ id: 'UssdConvertedForm', description: 'An XLSForm as the XML that a program keeps.' });
+export const convertedFormSchema = named('UssdConvertedForm', 'An XLSForm as the XML that a program keeps.', {
+  xml: z.string(),
+});
 
 const countsSchema = z.object({
   shown: z.number(),
@@ -100,25 +94,23 @@ const countsSchema = z.object({
   medianSeconds: z
     .number()
     .nullable()
-    .meta({ description: 'The median time to an answer, estimated from intervals; null where nobody has answered.' }),
+    .describe('The median time to an answer, estimated from intervals; null where nobody has answered.'),
 });
 const callsSchema = z.object({
   calls: z.number(),
   returning: z.number(),
-  texting: z.number().meta({ description: 'Those by text message.' }),
+  texting: z.number().describe('Those by text message.'),
 });
 
-export const programStatsSchema = z
-  .object({
-    name: z.string(),
-    from: z.iso.date(),
-    to: z.iso.date(),
-    states: z.array(countsSchema.extend({ state: z.string() })),
-    days: z.array(countsSchema.extend({ day: z.iso.date(), ...callsSchema.shape })),
-    languages: z.array(countsSchema.extend({ language: z.string() })),
-    versions: z.array(callsSchema.extend({ version: z.string() })),
-  })
-  .meta({ id: 'UssdProgramStats', description: 'How callers move through a program.' });
+export const programStatsSchema = named('UssdProgramStats', 'How callers move through a program.', {
+  name: z.string(),
+  from: z.iso.date(),
+  to: z.iso.date(),
+  states: z.array(countsSchema.extend({ state: z.string() })),
+  days: z.array(countsSchema.extend({ day: z.iso.date(), ...callsSchema.shape })),
+  languages: z.array(countsSchema.extend({ language: z.string() })),
+  versions: z.array(callsSchema.extend({ version: z.string() })),
+});
 
 export type ProgramFiles = Readonly<z.infer<typeof programFilesSchema>>;
 export type ListedProgram = z.infer<typeof listedProgramSchema>;

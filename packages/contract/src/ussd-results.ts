@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { offsetPageFields, timestampSchema } from './primitives.ts';
+import { named, offsetPageFields, timestampSchema } from './primitives.ts';
 
 export const resultSources = ['records', 'forms', 'messages'] as const;
 export const deliveryStatuses = ['stored', 'queued', 'sending', 'sent', 'failed'] as const;
@@ -13,12 +13,12 @@ const listedSetSchema = z.object({
   count: z.int(),
   statuses: z
     .partialRecord(deliveryStatusSchema, z.int())
-    .meta({ description: 'How many there are of each delivery status; records are not delivered.' }),
+    .describe('How many there are of each delivery status; records are not delivered.'),
 });
 
-export const resultSetsSchema = z
-  .object({ sets: z.array(listedSetSchema) })
-  .meta({ id: 'UssdResultSets', description: 'What a program has collected and sent, by kind.' });
+export const resultSetsSchema = named('UssdResultSets', 'What a program has collected and sent, by kind.', {
+  sets: z.array(listedSetSchema),
+});
 
 const resultSchema = z.object({
   id: z.string(),
@@ -28,19 +28,17 @@ const resultSchema = z.object({
 });
 
 const callerNameSchema = z.object({
-  caller: z.string().meta({ description: 'A reference to the phone number, for the routes of callers.' }),
+  caller: z.string().describe('A reference to the phone number, for the routes of callers.'),
   maskedNumber: z.string(),
 });
 
 const listedResultSchema = resultSchema.extend(callerNameSchema.shape);
 
-export const resultPageSchema = z
-  .object({
-    results: z.array(listedResultSchema),
-    isPartial: z.boolean().meta({ description: 'Values were compared in the newest results only.' }),
-    ...offsetPageFields,
-  })
-  .meta({ id: 'UssdResultPage', description: 'Results, the newest first.' });
+export const resultPageSchema = named('UssdResultPage', 'Results, the newest first.', {
+  results: z.array(listedResultSchema),
+  isPartial: z.boolean().describe('Values were compared in the newest results only.'),
+  ...offsetPageFields,
+});
 
 const dayCountSchema = z.object({ day: z.string(), count: z.int() });
 const questionFields = { name: z.string(), answered: z.int() };
@@ -63,20 +61,18 @@ const questionSchema = z
     z.object({ ...questionFields, kind: z.literal('dates'), days: z.array(dayCountSchema) }),
     z.object({ ...questionFields, kind: z.literal('texts'), distinct: z.int() }),
   ])
-  .meta({ description: 'The answers to one question, in the form that shows most of them.' });
+  .describe('The answers to one question, in the form that shows most of them.');
 
-export const resultSummarySchema = z
-  .object({
-    count: z.int().meta({ description: 'How many results were read.' }),
-    days: z.array(dayCountSchema),
-    questions: z.array(questionSchema),
-    isPartial: z.boolean(),
-  })
-  .meta({ id: 'UssdResultSummary', description: 'Results by day, and the answers to every question.' });
+export const resultSummarySchema = named('UssdResultSummary', 'Results by day, and the answers to every question.', {
+  count: z.int().describe('How many results were read.'),
+  days: z.array(dayCountSchema),
+  questions: z.array(questionSchema),
+  isPartial: z.boolean(),
+});
 
-export const recentCallersSchema = z
-  .object({ callers: z.array(callerNameSchema.extend({ serviceCode: z.string(), seenAt: timestampSchema })) })
-  .meta({ id: 'UssdRecentCallers', description: 'Who called last, each number once.' });
+export const recentCallersSchema = named('UssdRecentCallers', 'Who called last, each number once.', {
+  callers: z.array(callerNameSchema.extend({ serviceCode: z.string(), seenAt: timestampSchema })),
+});
 
 const callerOverviewSchema = z.object({
   account: z
@@ -85,7 +81,7 @@ const callerOverviewSchema = z.object({
       createdAt: timestampSchema,
       lock: z.enum(['none', 'for a time', 'until unlocked']),
       failedPins: z.int(),
-      address: z.string().nullable().meta({ description: 'Shortened.' }),
+      address: z.string().nullable().describe('Shortened.'),
       hasWallet: z.boolean(),
     })
     .nullable(),

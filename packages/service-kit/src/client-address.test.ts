@@ -3,7 +3,7 @@ import { connect, Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { baseVariables, toEdge } from './base-config.ts';
-import { clientAddress, rawClientAddress, toAddressKey } from './client-address.ts';
+import { clientAddress, createRawClientAddress, toAddressKey } from './client-address.ts';
 import { loadConfig, parseConfig } from './config.ts';
 import { createServer } from './create-server.ts';
 import { addRateLimit } from './limits.ts';
@@ -24,7 +24,7 @@ async function start(env: Record<string, string>) {
   });
   server.get('/address', async (request) => {
     // What a socket's handshake gets is the same.
-    expect(rawClientAddress(request.raw, edge.trustProxy)).toBe(clientAddress(request));
+    expect(createRawClientAddress(edge.trustProxy)(request.raw)).toBe(clientAddress(request));
     return clientAddress(request);
   });
   await server.register(async (scope) => {

@@ -54,10 +54,6 @@ export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): s
 }
 
 /** For a request that Fastify does not see, such as the handshake of a socket. */
-export function rawClientAddress(request: IncomingMessage, trust: TrustProxy): string {
-  return createRawClientAddress(trust)(request);
-}
-
 export function createRawClientAddress(trust: TrustProxy): (request: IncomingMessage) => string {
   const isTrusted = trust === false ? () => false : typeof trust === 'function' ? trust : proxyAddress.compile(trust);
   return (request) => clientAddress({ ip: proxyAddress(request, isTrusted), socket: request.socket });

@@ -72,11 +72,7 @@ export function parseConfig<T extends z.ZodObject>(
   };
   const result = schema.safeParse(input);
   const wrong = result.error?.issues.map((issue) => toFault(String(issue.path[0] ?? ''), issue.message)) ?? [];
-  const rules = Object.keys(schema.shape).map((key) => {
-    const { inProduction: rule, secret, example } = describe(schema.shape[key]);
-    return { key, text: input[key], rule, example: secret ? example : undefined };
-  });
-  const unsafe = findUnsafe(rules, env).map(({ key, message }) => toFault(key, message));
+  const unsafe = findUnsafe(schema, input, env).map(({ key, message }) => toFault(key, message));
   if (result.success && unsafe.length === 0) return { config: Object.freeze(result.data) };
   return { faults: [...wrong, ...unsafe] };
 }
@@ -184,21 +180,15 @@ export function ownSecret({ unless = [] }: { unless?: string[] } = {}): Producti
   };
 }
 
-interface CheckedVariable {
-  key: string;
-  text: string | undefined;
-  rule: ProductionRule | undefined;
-  /** The documented example of a secret. */
-  example: string | undefined;
-}
-
-function findUnsafe(variables: CheckedVariable[], env: Env): { key: string; message: string }[] {
+function findUnsafe(schema: z.ZodObject, input: Env, env: Env): { key: string; message: string }[] {
   if (!isProduction(env.NODE_ENV ?? '')) return [];
   const isExposed = !isLoopbackHost(env.HOST || '127.0.0.1') || isTrue(env.TRUST_PROXY_ENABLED);
-  const examples = variables.flatMap(({ example }) => example ?? []);
-  return variables.flatMap(({ key, text, rule, example }) => {
-    const isSecret = example !== undefined && text !== undefined;
-    let message = rule?.(text, { env, isExposed });
+  const variables = Object.entries(schema.shape).map(([key, field]) => ({ key, ...describe(field) }));
+  const examples = variables.flatMap(({ secret, example }) => (secret && example !== undefined ? [example] : []));
+  return variables.flatMap(({ key, secret, example, inProduction }) => {
+    const text = input[key];
+    const isSecret = secret && example !== undefined && text !== undefined;
+    let message = inProduction?.(text, { env, isExposed });
     if (isSecret && isUniform(text))
       message = 'hardly any two of its characters differ; make one with: openssl rand -hex 32';
     if (isSecret && examples.some((shown) => holdsExample(text, shown)))

@@ -163,23 +163,19 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
   addLifecycle(server, options);
   for (const probe of options.probes ?? []) probe.addMetrics?.(metrics);
-  server.get('/metrics', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
+  server.get('/metrics', { onRequest: operatorGuard }, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.metrics()),
   );
-  server.get('/metrics/errors', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
+  server.get('/metrics/errors', { onRequest: operatorGuard }, async (_request, reply) =>
     reply.send({ errors: recentErrors() }),
   );
-  server.get(
-    '/metrics/log',
-    { onRequest: server.operatorGuardFor('operator'), schema: { hide: true, querystring: wantedLinesSchema } },
-    async ({ query: { requestId, time } }, reply) => {
-      const until = time === undefined ? Number.POSITIVE_INFINITY : Date.parse(time);
-      const failed = recentErrors().find((error) => error.requestId === requestId && error.time === time);
-      return reply.send({
-        lines: findLines(options.name, { requestId, since: failed ? until - failed.ms : 0, until }),
-      });
-    },
-  );
+  const ofLog = { onRequest: server.operatorGuardFor('operator'), schema: { querystring: wantedLinesSchema } };
+  server.get('/metrics/log', ofLog, async ({ query: { requestId, time } }, reply) => {
+    const until = time === undefined ? Number.POSITIVE_INFINITY : Date.parse(time);
+    const failed = recentErrors().find((error) => error.requestId === requestId && error.time === time);
+    const since = failed ? until - failed.ms : 0;
+    return reply.send({ lines: findLines(options.name, { requestId, since, until }) });
+  });
   return server;
 }
 

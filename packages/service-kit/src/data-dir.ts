@@ -106,8 +106,8 @@ export function makeFolder(path: string, options: { mode?: number } = {}): void 
 
 /** Created with mode 0600 at the first start. Processes that start at once all read the file that came first. */
 export function loadOrCreateSecretFile(path: string, create: () => string): { secret: string; created: boolean } {
-  const existing = readIfThere(path);
-  if (existing !== undefined) return { secret: existing, created: false };
+  const read = () => readFileSync(path, 'utf8').trim();
+  if (existsSync(path)) return { secret: read(), created: false };
   // Written aside and then linked into place, so that nobody reads a half-written file.
   const aside = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(aside, `${create()}\n`, { mode: 0o600, flag: 'wx', flush: true });
@@ -120,14 +120,5 @@ export function loadOrCreateSecretFile(path: string, create: () => string): { se
   } finally {
     unlinkSync(aside);
   }
-  return { secret: readFileSync(path, 'utf8').trim(), created };
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+  return { secret: read(), created };
 }

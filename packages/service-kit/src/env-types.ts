@@ -82,9 +82,8 @@ export function envDatabaseUrl() {
   const moreHosts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?[^,/?#]+)(?:,[^,/?#]+)+/;
   const url = envUrl('file:', 'postgres:', 'postgresql:');
   return z.string().superRefine((text, context) => {
-    for (const issue of url.safeParse(text.replace(moreHosts, '$1')).error?.issues ?? []) {
+    for (const issue of url.safeParse(text.replace(moreHosts, '$1')).error?.issues ?? [])
       context.addIssue({ code: 'custom', message: issue.message });
-    }
   });
 }
 

@@ -49,16 +49,6 @@ export function toAppError(error: unknown): AppError {
   return new AppError('INTERNAL_ERROR', 'Something went wrong on our side. Please try again later.', { cause: error });
 }
 
-interface LoggedError {
-  type: string;
-  message?: string;
-  code?: string | number;
-  statusCode?: number;
-  stack?: string;
-  cause?: LoggedError;
-  errors?: LoggedError[];
-}
-
 const maxDepth = 5;
 const maxErrors = 5;
 const maxCharacters = 1_000;
@@ -68,7 +58,7 @@ const foreignMessages =
   /^(AI_.*|McpError|StreamableHTTPError|SseError|UnauthorizedError|SyntaxError|ZodError|\$ZodError)$/;
 
 /** Only known fields of an error and its causes: others may hold anything, such as a request body. */
-export function serializeError(error: unknown, depth = 0): LoggedError {
+export function serializeError(error: unknown, depth = 0): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
   const { name, message, cause, code, statusCode, status } = error as Error & Record<string, unknown>;
   const isForeign = foreignMessages.test(name) || foreignMessages.test(error.constructor.name);
@@ -88,7 +78,7 @@ export function serializeError(error: unknown, depth = 0): LoggedError {
 }
 
 /** Without any message, for errors of code that handles what users said. */
-export function serializeErrorPlaces(error: unknown): LoggedError {
+export function serializeErrorPlaces(error: unknown): Record<string, unknown> {
   const { message, cause, errors, ...rest } = serializeError(error);
   return rest;
 }

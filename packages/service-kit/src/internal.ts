@@ -1,7 +1,7 @@
 // For Palaver's own packages and services: not part of the public interface, and changed without notice.
 export type { ZodTypeProvider } from 'fastify-type-provider-zod';
 export { auditVariables, type BaseConfig, type Edge, isOwnMachine, toEdge, toOperatorsFile } from './base-config.ts';
-export { createRawClientAddress, envCidrs, rawClientAddress, type TrustProxy, toAddressKey } from './client-address.ts';
+export { createRawClientAddress, envCidrs, type TrustProxy, toAddressKey } from './client-address.ts';
 export {
   findMisspelt,
   findUnknownVariables,

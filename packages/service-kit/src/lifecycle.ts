@@ -11,14 +11,12 @@ import type { Server } from './server.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    lifecycle: Lifecycle;
+    lifecycle: {
+      /** Makes `/ready` and `/health` answer 503 and keeps serving for `delayMs`, so that balancers choose others first. */
+      drain(delayMs: number): Promise<void>;
+      close(): Promise<void>;
+    };
   }
-}
-
-interface Lifecycle {
-  /** Makes `/ready` and `/health` answer 503 and keeps serving for `delayMs`, so that balancers choose others first. */
-  drain(delayMs: number): Promise<void>;
-  close(): Promise<void>;
 }
 
 export interface HealthSources {
@@ -44,12 +42,11 @@ export function addLifecycle(server: Server, { health, probes = [] }: HealthSour
     if (!healthy || probed.healthy) return { healthy, body: { ...body, ...probed.fields } };
     return { healthy: false, body: { ...body, status: 'degraded', ...probed.fields } };
   };
-  const schema = (summary: string) => ({ tags: ['Service'], summary });
-  server.get('/health', { schema: schema('Health of the service') }, async (_request, reply) => {
+  server.get('/health', async (_request, reply) => {
     const { healthy, body } = await readHealth();
     return reply.status(healthy && !draining ? 200 : 503).send(draining ? { ...body, draining } : body);
   });
-  server.get('/ready', { schema: schema('Whether to send requests here') }, async (_request, reply) => {
+  server.get('/ready', async (_request, reply) => {
     const ready = !draining && (await readHealth()).healthy;
     const status = draining ? 'draining' : ready ? 'ready' : 'unavailable';
     return reply.status(ready ? 200 : 503).send({ status });

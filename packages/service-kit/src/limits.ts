@@ -26,17 +26,13 @@ export function countInMemory(options: Parameters<typeof createMinuteWindows>[0]
 export function countInRedis(redis: Redis, name: string): CountInMinute {
   const over = new LRUCache<string, number>({ max: maxOver });
   redis.defineCommand('countInMinute', { numberOfKeys: 1, lua: script });
-  const ask = (counter: string, max: number) =>
-    (redis as unknown as { countInMinute(counter: string, max: number): Promise<[number, number]> }).countInMinute(
-      counter,
-      max,
-    );
+  const counting = redis as unknown as { countInMinute(counter: string, max: number): Promise<[number, number]> };
   return async (key, max = Number.MAX_SAFE_INTEGER) => {
     const endsAt = over.get(key);
     const now = performance.now();
     if (endsAt !== undefined && now < endsAt) return { count: max + 1, leftMs: endsAt - now };
     // The name changes with what is stored under it.
-    const counted = await askRedis(redis, () => ask(`palaver:minute:${name}:${key}`, max));
+    const counted = await askRedis(redis, () => counting.countInMinute(`palaver:minute:${name}:${key}`, max));
     if (!counted) return undefined;
     const [count, leftMs] = counted;
     if (count > max) over.set(key, performance.now() + leftMs);

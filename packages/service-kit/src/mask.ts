@@ -42,17 +42,18 @@ const ownDigits = 7;
 
 /** Digits shown of a number without blanks: with more, the rest would look like a whole number again. */
 const mostShown = 8;
+/** And of one with blanks or dashes: digits that follow may belong to it. */
+const mostShownOfSpaced = 5;
 
 /** An E.164 number without its last four digits, or more of a long one: `+25471234****`. */
 export function maskPhone(number: string): string {
   const [, plus = '', digits = ''] = /^(%2B)?(.*)$/is.exec(number) ?? [];
-  let shown = Math.min(mostShown, (digits.match(/\p{Nd}/gu)?.length ?? 0) - 4);
-  return plus + digits.replace(/\p{Nd}/gu, (digit) => (shown-- > 0 ? digit : '*'));
+  return plus + maskAfter(mostShown, digits);
 }
 
-/** For numbers with blanks or dashes: digits that follow may belong to the number. Shows none of the last four digits. */
-function maskAfterFifth(number: string): string {
-  let left = Math.min(5, (number.match(/\p{Nd}/gu)?.length ?? 0) - 4);
+/** Shows none of the last four digits. */
+function maskAfter(most: number, number: string): string {
+  let left = Math.min(most, (number.match(/\p{Nd}/gu)?.length ?? 0) - 4);
   return number.replace(/\p{Nd}/gu, (digit) => (left-- > 0 ? digit : '*'));
 }
 
@@ -61,7 +62,7 @@ export function maskNumbers(text: string): string {
     if (number === undefined) return match;
     const [, prefix = '', digits = ''] = /^(\+|%2B)?(.*)$/is.exec(number) ?? [];
     if (prefix === '' && (digits.match(/\p{Nd}/gu)?.length ?? 0) < fewestDigits) return match;
-    return prefix + (/\P{Nd}/u.test(digits) ? maskAfterFifth(digits) : maskPhone(digits));
+    return prefix + (/\P{Nd}/u.test(digits) ? maskAfter(mostShownOfSpaced, digits) : maskPhone(digits));
   });
 }
 
@@ -99,7 +100,7 @@ function toDigit(character: string): string {
 /** Masks what its form alone shows to be personal or secret: phone numbers, bearer tokens, UCANs, passwords in URLs. */
 export function maskText(text: string): string {
   const numbers = text.replace(phone, (match) => maskPhone(match));
-  const maskSpaced = (number: string) => (/\d\D/.test(number) ? maskAfterFifth(number) : number);
+  const maskSpaced = (number: string) => (/\d\D/.test(number) ? maskAfter(mostShownOfSpaced, number) : number);
   const spaced = numbers.includes('+') ? numbers.replace(spacedPhone, maskSpaced) : numbers;
   const known = spaced.replace(bearer, '$1[hidden]');
   const masked = known.includes(ucanStart) ? known.replace(ucan, '[hidden]') : known;
@@ -111,7 +112,7 @@ export function maskText(text: string): string {
 export function maskFields(fields: Record<string, unknown>, depth = 0): Record<string, unknown> {
   const masked: Record<string, unknown> = {};
   for (const name in fields)
-    masked[name] = secretNames.test(name) ? hide(fields[name]) : maskValue(fields[name], depth);
+    masked[name] = secretNames.test(name) && fields[name] != null ? '[hidden]' : maskValue(fields[name], depth);
   return masked;
 }
 
@@ -124,10 +125,6 @@ function maskValue(value: unknown, depth: number): unknown {
   // Requests, dates and the like have serialisers of their own.
   if (prototype !== Object.prototype && prototype !== null) return value;
   return maskFields(value as Record<string, unknown>, depth + 1);
-}
-
-function hide(value: unknown): unknown {
-  return value === undefined || value === null ? value : '[hidden]';
 }
 
 /** Characters that move the cursor, reverse the text or cannot be seen: control, format, line and paragraph separators. */

@@ -134,16 +134,10 @@ async function* toCsv(
   pieces: AsyncGenerator<AuditLine[]>,
   show: (line: AuditLine) => AuditLine,
 ): AsyncGenerator<string> {
+  const toCells = (line: AuditLine) =>
+    columns.map((name) => (name === 'details' ? JSON.stringify(line[name]) : `${line[name] ?? ''}`));
   yield toCsvLines([[...columns]]);
-  for await (const lines of pieces) {
-    yield toCsvLines(
-      lines
-        .map(show)
-        .map((line) =>
-          columns.map((name) => (name === 'details' ? JSON.stringify(line[name]) : `${line[name] ?? ''}`)),
-        ),
-    );
-  }
+  for await (const lines of pieces) yield toCsvLines(lines.map((line) => toCells(show(line))));
 }
 
 /** The log has phone numbers and DIDs as references only. */

@@ -14,11 +14,6 @@ export const operatorRoles = ['viewer', 'operator', 'admin'] as const;
 /** `viewer` reads, `operator` also changes, `admin` also does what cannot be undone or concerns other operators. */
 export type OperatorRole = (typeof operatorRoles)[number];
 
-export interface Operator {
-  name: string;
-  role: OperatorRole;
-}
-
 /** Names in the audit log for requests that name nobody. */
 const unnamed = ['token', 'loopback', 'unknown'];
 
@@ -33,6 +28,8 @@ const operatorEntrySchema = z.object({
 });
 
 type OperatorEntry = z.infer<typeof operatorEntrySchema>;
+
+export type Operator = Pick<OperatorEntry, 'name' | 'role'>;
 
 /** Whether the token of one person was sent: several may have `OPERATOR_TOKEN`, or use this machine. */
 export function isNamed(operator: Operator | null): boolean {
@@ -123,7 +120,7 @@ const wrongTokensPerMinute = 10;
 export function createOperatorGuards(options: OperatorGuardOptions): (needed?: OperatorRole) => OperatorGuard {
   const { token, file, trustsLocal, onWrongToken } = options;
   const operators = watchOperators(file);
-  const limit = createWrongTokenLimit();
+  const wrong = createMinuteWindows({ maxKeys: 10_000 });
 
   function identify(request: FastifyRequest): Operator | undefined {
     const named = operators();
@@ -132,40 +129,37 @@ export function createOperatorGuards(options: OperatorGuardOptions): (needed?: O
     const [, given] = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? [];
     if (given === undefined) return undefined;
     const key = toGuessKey(request);
-    limit.check(key);
+    // It has to wait then, whatever it sends.
+    if (wrong.look(key).count >= wrongTokensPerMinute)
+      throw new AppError('RATE_LIMITED', 'Too many wrong operator tokens from this address; try again in a minute.');
     if (token !== undefined && equalSecrets(given, token)) return { name: 'token', role: 'admin' };
     const hash = hashOperatorToken(given);
     const found = named?.find(({ sha256 }) => equalSecrets(hash, sha256));
     if (found) return { name: found.name, role: found.role };
-    limit.count(key);
+    wrong.add(key);
     onWrongToken();
     return undefined;
   }
 
+  function toRemedy(): string {
+    if (token !== undefined || operators() !== undefined) return 'Send a token as a bearer token.';
+    if (trustsLocal) return 'Set OPERATOR_TOKEN to use it from elsewhere.';
+    return 'In production it needs OPERATOR_TOKEN or a named operator.';
+  }
+
   return (needed) => async (request, reply) => {
-    for (const name of Object.keys(reply.getHeaders())) {
+    for (const name of Object.keys(reply.getHeaders()))
       if (name.startsWith('access-control-')) reply.removeHeader(name);
-    }
     const operator = identify(request);
-    if (!operator) throw unauthorized(reply, { isOpen: token === undefined && operators() === undefined, trustsLocal });
+    if (!operator) {
+      reply.header('www-authenticate', 'Bearer');
+      throw new AppError('UNAUTHORIZED', `This route is for operators. ${toRemedy()}`);
+    }
     const role = needed ?? (request.method === 'GET' || request.method === 'HEAD' ? 'viewer' : 'operator');
     if (operatorRoles.indexOf(operator.role) < operatorRoles.indexOf(role))
       throw new AppError('FORBIDDEN', `This needs an operator with the role ${role}.`);
     request.operator = operator;
   };
-}
-
-function unauthorized(
-  reply: FastifyReply,
-  { isOpen, trustsLocal }: { isOpen: boolean; trustsLocal: boolean },
-): AppError {
-  reply.header('www-authenticate', 'Bearer');
-  const remedy = !isOpen
-    ? 'Send a token as a bearer token.'
-    : trustsLocal
-      ? 'Set OPERATOR_TOKEN to use it from elsewhere.'
-      : 'In production it needs OPERATOR_TOKEN or a named operator.';
-  return new AppError('UNAUTHORIZED', `This route is for operators. ${remedy}`);
 }
 
 /** Many clients share a proxy on this machine, such as the console; one that guesses tokens must not block others. */
@@ -178,18 +172,6 @@ function toGuessKey(request: FastifyRequest): string {
       .at(-1)
       ?.trim();
   return named ? `via ${toAddressKey(named.slice(0, 64))}` : toAddressKey(address);
-}
-
-/** After too many wrong tokens in a minute an address has to wait, whatever it sends. */
-function createWrongTokenLimit() {
-  const wrong = createMinuteWindows({ maxKeys: 10_000 });
-  return {
-    check(key: string): void {
-      if (wrong.look(key).count >= wrongTokensPerMinute)
-        throw new AppError('RATE_LIMITED', 'Too many wrong operator tokens from this address; try again in a minute.');
-    },
-    count: wrong.add,
-  };
 }
 
 /** Takes a time that depends neither on the first difference nor on the lengths. */

@@ -45,21 +45,18 @@ export function addReadyReplies(server: Server, options: ReadyRepliesOptions): v
     if (response.destroyed) return;
     const { status, body } = reply;
     const { url = '', method = '', headers } = request;
-    const id = toRequestId(request);
-    const all = [...fixedHeaders, 'x-request-id', id, ...corsHeaders(headers.origin), ...reply.headers];
-    if (body) all.push('content-length', String(body.length));
-    response.writeHead(status, all);
-    response.end(body);
-    const elapsedMs = performance.now() - started;
-    durations.count(elapsedMs / 1000, method, route, String(status));
-    if (status >= 400) server.noteFailure({ requestId: id, method, url, status, elapsedMs }, readTold(body));
-    logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
-  };
-  // An exception would end the process; the routes meet the same fault and report it.
-  const sendOrLeave = (request: IncomingMessage, response: ServerResponse, started: number, reply: ReadyReply) => {
     try {
-      send(request, response, started, reply);
+      const id = toRequestId(request);
+      const all = [...fixedHeaders, 'x-request-id', id, ...corsHeaders(headers.origin), ...reply.headers];
+      if (body) all.push('content-length', String(body.length));
+      response.writeHead(status, all);
+      response.end(body);
+      const elapsedMs = performance.now() - started;
+      durations.count(elapsedMs / 1000, method, route, String(status));
+      if (status >= 400) server.noteFailure({ requestId: id, method, url, status, elapsedMs }, readTold(body));
+      logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
     } catch {
+      // An exception would end the process; the routes meet the same fault and report it.
       if (!response.headersSent) handle(request, response);
     }
   };
@@ -80,9 +77,9 @@ export function addReadyReplies(server: Server, options: ReadyRepliesOptions): v
     if (!found) handle(request, response);
     else if ('then' in found) {
       found.then(
-        (reply) => sendOrLeave(request, response, started, reply),
+        (reply) => send(request, response, started, reply),
         () => handle(request, response),
       );
-    } else sendOrLeave(request, response, started, found);
+    } else send(request, response, started, found);
   });
 }

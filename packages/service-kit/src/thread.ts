@@ -1,15 +1,12 @@
 import { Worker } from 'node:worker_threads';
+import { createLimiter } from './work.ts';
 
 type WithoutId<Call> = Call extends unknown ? Omit<Call, 'id'> : never;
 
-/** Answers one call at a time, so that a call that does not end is known. */
-export interface Thread<Call, Reply> {
-  /** Rejects when the call computes for longer than `limitMs`; the thread ends then. */
-  send(call: WithoutId<Call>, limitMs: number): Promise<Reply>;
-  isUsable(): boolean;
-  /** Ends once it has answered what it was sent. */
-  retire(): void;
-  stop(): Promise<void>;
+export type Thread<Call extends Numbered, Reply extends Numbered> = ReturnType<typeof startThread<Call, Reply>>;
+
+interface Numbered {
+  id: number;
 }
 
 interface ThreadOptions {
@@ -17,23 +14,16 @@ interface ThreadOptions {
   what: string;
   maxMemoryMb: number;
   maxWaiting: number;
-  onEnd?(): void;
-}
-
-interface Waiting<Call, Reply> {
-  call: Call;
-  limitMs: number;
-  resolve(reply: Reply): void;
-  reject(error: Error): void;
 }
 
 /** V8's own limit may end the process, so it is further away than ours. */
 const hardFactor = 1.5;
 
-export function startThread<Call extends { id: number }, Reply extends { id: number }>(
+/** Answers one call at a time, so that a call that does not end is known. */
+export function startThread<Call extends Numbered, Reply extends Numbered>(
   file: URL,
-  { what, maxMemoryMb, maxWaiting, onEnd }: ThreadOptions,
-): Thread<Call, Reply> {
+  { what, maxMemoryMb, maxWaiting }: ThreadOptions,
+) {
   // Nobody reads what libraries print there: it is no log line.
   const worker = new Worker(file, {
     stdout: true,
@@ -44,62 +34,60 @@ export function startThread<Call extends { id: number }, Reply extends { id: num
   worker.stderr.resume();
   // It must not keep the process alive, nor end it.
   worker.unref();
-  const queue: Waiting<Call, Reply>[] = [];
-  let current: Waiting<Call, Reply> | undefined;
-  let endLimit = () => {};
-  let state: 'running' | 'retired' | 'ended' = 'running';
+  const toError = () => new Error(`${what} cannot be accepted now: too many are waiting`);
+  const inTurn = createLimiter({ concurrency: 1, maxWaiting, toError });
+  let current: ({ id: number } & PromiseWithResolvers<Reply>) | undefined;
+  let unanswered = 0;
   let count = 0;
+  let isRetired = false;
+  let fault: Error | undefined;
 
   const end = (reason: string) => {
-    if (state === 'ended') return;
-    state = 'ended';
-    endLimit();
-    onEnd?.();
-    for (const waiting of [...(current ? [current] : []), ...queue]) waiting.reject(new Error(reason));
-    queue.length = 0;
-    current = undefined;
+    fault ??= new Error(reason);
+    current?.reject(fault);
   };
-  const next = () => {
-    endLimit();
-    current = queue.shift();
-    if (!current) {
-      if (state === 'retired') thread.stop();
-      return;
-    }
-    endLimit = limitCall(worker, { limitMs: current.limitMs, maxMemoryMb }, (reason) => {
-      end(`${what} ${reason}`);
-      worker.terminate();
-    });
-    worker.postMessage(current.call);
+  const stop = async () => {
+    end('the service is closing');
+    await worker.terminate();
   };
   worker.on('message', (reply: Reply) => {
-    if (reply.id !== current?.call.id) return;
-    current.resolve(reply);
-    next();
+    if (reply.id === current?.id) current.resolve(reply);
   });
   worker.on('error', (error) => end(`${what} failed its thread: ${error.message}`));
   worker.on('exit', () => end(`the thread of ${what} ended`));
 
-  const thread: Thread<Call, Reply> = {
-    send(call, limitMs) {
-      if (state === 'ended' || queue.length >= maxWaiting)
-        return Promise.reject(new Error(`${what} cannot be accepted now: too many are waiting`));
-      return new Promise((resolve, reject) => {
-        queue.push({ call: { ...call, id: ++count } as unknown as Call, limitMs, resolve, reject });
-        if (!current) next();
-      });
+  async function ask(call: WithoutId<Call>, limitMs: number): Promise<Reply> {
+    if (fault) throw fault;
+    const id = ++count;
+    current = { id, ...Promise.withResolvers<Reply>() };
+    worker.postMessage({ ...call, id });
+    const endLimit = limitCall(worker, { limitMs, maxMemoryMb }, (reason) => {
+      end(`${what} ${reason}`);
+      worker.terminate();
+    });
+    return current.promise.finally(endLimit);
+  }
+
+  return {
+    /** Rejects when the call computes for longer than `limitMs`; the thread ends then. */
+    async send(call: WithoutId<Call>, limitMs: number): Promise<Reply> {
+      if (fault) throw toError();
+      unanswered += 1;
+      try {
+        return await inTurn(() => ask(call, limitMs));
+      } finally {
+        unanswered -= 1;
+        if (isRetired && unanswered === 0) stop();
+      }
     },
-    isUsable: () => state === 'running',
+    isUsable: () => !isRetired && fault === undefined,
+    /** Ends once it has answered what it was sent. */
     retire() {
-      state = 'retired';
-      if (!current) thread.stop();
+      isRetired = true;
+      if (unanswered === 0) stop();
     },
-    async stop() {
-      end('the service is closing');
-      await worker.terminate();
-    },
+    stop,
   };
-  return thread;
 }
 
 const lookMs = 100;

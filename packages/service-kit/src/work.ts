@@ -1,4 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
+import { LRUCache } from 'lru-cache';
 
 interface Regular {
   /** Time between rounds, varied by a tenth so that instances do not work in step; 0 turns the work off. */
@@ -80,13 +81,11 @@ export function createLimiter({ concurrency, maxWaiting, maxWaitMs, pauses, toEr
         waiting.delete(begin);
         resolve();
       };
-      const timer =
-        maxWaitMs === undefined
-          ? undefined
-          : setTimeout(() => {
-              waiting.delete(begin);
-              reject(toError());
-            }, maxWaitMs);
+      const refuse = () => {
+        waiting.delete(begin);
+        reject(toError());
+      };
+      const timer = maxWaitMs === undefined ? undefined : setTimeout(refuse, maxWaitMs);
       waiting.add(begin);
     });
   const release = () => {
@@ -144,19 +143,13 @@ const userOf = ({ userDid }: QueueOwner) => userDid;
 export function createFairQueue(limits: { atOnce: number; waiting: number; waitingPerUser: number }) {
   const running: QueueOwner[] = [];
   const waiting: { owner: QueueOwner; start(isAccepted: boolean): void }[] = [];
-  const served = new Map<string, number>();
+  const served = new LRUCache<string, number>({ max: maxServed });
   let count = 0;
-
-  function noteServed(name: string): void {
-    served.delete(name);
-    served.set(name, count);
-    const [oldest] = served.keys();
-    if (served.size > maxServed && oldest !== undefined) served.delete(oldest);
-  }
 
   function startNext(): void {
     const busyOf = (owner: QueueOwner) => running.filter((other) => clientOf(other) === clientOf(owner)).length;
-    const lastOf = (owner: QueueOwner) => Math.max(served.get(clientOf(owner)) ?? 0, served.get(userOf(owner)) ?? 0);
+    const servedAt = (name: string) => served.peek(name) ?? 0;
+    const lastOf = (owner: QueueOwner) => Math.max(servedAt(clientOf(owner)), servedAt(userOf(owner)));
     while (running.length < limits.atOnce) {
       const [next] = waiting
         .filter(({ owner }) => !running.some((other) => userOf(other) === userOf(owner)))
@@ -165,8 +158,7 @@ export function createFairQueue(limits: { atOnce: number; waiting: number; waiti
       waiting.splice(waiting.indexOf(next), 1);
       running.push(next.owner);
       count += 1;
-      noteServed(clientOf(next.owner));
-      noteServed(userOf(next.owner));
+      served.set(clientOf(next.owner), count).set(userOf(next.owner), count);
       next.start(true);
     }
   }

@@ -22,11 +22,7 @@ export interface GroupWriter<Item, Result> {
   close(): Promise<void>;
 }
 
-interface Pending<Item, Result> {
-  item: Item;
-  resolve(result: Result): void;
-  reject(error: unknown): void;
-}
+type Pending<Item, Result> = PromiseWithResolvers<Result> & { item: Item };
 
 /** Writes of one tick of the event loop, or made during a commit, go into one transaction. */
 export function createGroupWriter<DB, Item, Result>(
@@ -82,10 +78,10 @@ export function createGroupWriter<DB, Item, Result>(
           new StoreError('overloaded', `${maxPending} writes are already waiting for the database`),
         );
       }
-      return new Promise((resolve, reject) => {
-        pending.push({ item, resolve, reject });
-        running ??= run();
-      });
+      const { promise, resolve, reject } = Promise.withResolvers<Result>();
+      pending.push({ item, promise, resolve, reject });
+      running ??= run();
+      return promise;
     },
     idle,
     close() {

@@ -73,7 +73,9 @@ function applyNext<DB>({ transaction, db, engine, component, migrations }: Migra
         const lock = sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${sql.lit(advisoryLock)}) as taken`;
         if (!(await lock.execute(trx)).rows[0]?.taken) return 'busy';
       }
-      await createMigrationTable(trx);
+      await sql`create table if not exists palaver_migration (
+        component text not null, name text not null, applied_at bigint not null, breaking integer not null,
+        constraint palaver_migration_pk primary key (component, name))`.execute(trx);
       const pending = pendingOf(component, migrations, await loadApplied(trx, component));
       const isConcurrent = ({ concurrent }: Migration) => concurrent === true && engine === 'postgres';
       const [first] = pending;
@@ -141,9 +143,8 @@ async function loadApplied(db: Kysely<MigrationTable>, component: string): Promi
 function assertOrdered(component: string, migrations: readonly Migration[]): void {
   for (const [index, { name }] of migrations.entries()) {
     const previous = migrations[index - 1]?.name;
-    if (previous !== undefined && previous >= name) {
+    if (previous !== undefined && previous >= name)
       throw new StoreError('migration-failed', `migration ${name} of ${component} is listed after ${previous}`);
-    }
   }
 }
 
@@ -163,18 +164,6 @@ function pendingOf(component: string, migrations: readonly Migration[], applied:
     throw new StoreError('migration-failed', what);
   }
   return pending;
-}
-
-async function createMigrationTable(trx: Transaction<MigrationTable>): Promise<void> {
-  await trx.schema
-    .createTable('palaver_migration')
-    .ifNotExists()
-    .addColumn('component', 'text', (column) => column.notNull())
-    .addColumn('name', 'text', (column) => column.notNull())
-    .addColumn('applied_at', 'bigint', (column) => column.notNull())
-    .addColumn('breaking', 'integer', (column) => column.notNull())
-    .addPrimaryKeyConstraint('palaver_migration_pk', ['component', 'name'])
-    .execute();
 }
 
 /** The default collation of a database orders texts by a language: `a:` may come after `a;`, and servers differ. */

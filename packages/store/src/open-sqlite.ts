@@ -116,13 +116,16 @@ interface SqliteOptions {
 
 export function createSqliteDialect(database: DatabaseSync, options: SqliteOptions) {
   const driver = createDriver(database, options);
-  const dialect: Dialect = {
+  return { dialect: toDialect(driver), waiting: driver.waiting };
+}
+
+export function toDialect(driver: Driver): Dialect {
+  return {
     createDriver: () => driver,
     createQueryCompiler: () => new LimitCastingCompiler(),
     createAdapter: () => new QueueingAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
   };
-  return { dialect, waiting: driver.waiting };
 }
 
 /** Kysely's own mutex waits forever; the driver below queues with a limit. */
@@ -255,9 +258,8 @@ async function retryWhileLocked<T>(attempt: () => T, waitMs: number): Promise<T>
       return attempt();
     } catch (error) {
       if (faultKind(error) !== 'locked') throw error;
-      if (Date.now() >= deadline) {
+      if (Date.now() >= deadline)
         throw new StoreError('locked', `another process kept the SQLite database locked for ${waitMs} ms`, error);
-      }
     }
     await sleep(1 + Math.random() * 10);
   }

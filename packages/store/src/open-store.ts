@@ -106,8 +106,7 @@ async function connect<DB>(url: string, options: StoreOptions) {
 
 async function openReplica<DB>(db: Kysely<DB>, url: string, options: StoreOptions): Promise<Kysely<DB>> {
   const dialect = await toReadDialect(url, options);
-  if (!dialect) return db;
-  const readDb = new Kysely<DB>({ dialect });
+  const readDb = dialect ? new Kysely<DB>({ dialect }) : db;
   await readDb.connection().execute(async () => {});
   return readDb;
 }

@@ -1,17 +1,13 @@
 import { setImmediate as letOthersRun } from 'node:timers/promises';
 
-export interface PieceOptions {
-  /** Rows of one piece: what is done with them is done without a pause. */
-  size?: number;
-}
-
+/** Rows of one piece: what is done with them is done without a pause. */
 const defaultSize = 200;
 
 // Each piece begins after the last row of the one before, so every row comes once whatever is added meanwhile. Requests are
 // answered between two pieces: neither SQLite nor work on the rows lets any in.
 export async function* readPieces<Row>(
   load: (after: Row | undefined, limit: number) => Promise<Row[]>,
-  { size = defaultSize }: PieceOptions = {},
+  { size = defaultSize }: { size?: number } = {},
 ): AsyncGenerator<Row[]> {
   for (let last: Row | undefined; ; ) {
     const rows = await load(last, size);
@@ -25,7 +21,7 @@ export async function* readPieces<Row>(
 /** `change` returns how many rows it changed, and is called again as long as that is a whole piece. */
 export async function changePieces(
   change: (limit: number) => Promise<number>,
-  { size = defaultSize }: PieceOptions = {},
+  { size = defaultSize }: { size?: number } = {},
 ) {
   while ((await change(size)) >= size) await letOthersRun();
 }

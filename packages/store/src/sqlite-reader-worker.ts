@@ -15,7 +15,7 @@ export type ReaderReply =
   | { id: number; message: string; details: { code?: unknown; errcode?: unknown } };
 
 const { path, inode, waitMs } = workerData as { path: string; inode: number; waitMs: number };
-const statements = new LRUCache<string, StatementSync>({ max: 100 });
+const statements = new LRUCache<string, StatementSync>({ max: 100, memoMethod: prepare });
 /** SQLite's own code. */
 const cannotOpen = 14;
 let database: DatabaseSync | undefined;
@@ -29,16 +29,12 @@ function open(): DatabaseSync {
 
 function prepare(sql: string): StatementSync {
   database ??= open();
-  const known = statements.get(sql);
-  if (known) return known;
-  const statement = database.prepare(sql);
-  statements.set(sql, statement);
-  return statement;
+  return database.prepare(sql);
 }
 
 function run({ id, sql, parameters }: ReaderCall): ReaderReply {
   try {
-    return { id, rows: prepare(sql).all(...parameters) };
+    return { id, rows: statements.memo(sql).all(...parameters) };
   } catch (error) {
     const { message, code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
     return { id, message, details: { code, errcode } };

@@ -1,13 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import {
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  type QueryResult,
-  SqliteIntrospector,
-} from 'kysely';
-import { LimitCastingCompiler, QueueingAdapter, refuseStream } from './open-sqlite.ts';
+import type { CompiledQuery, DatabaseConnection, Dialect, QueryResult } from 'kysely';
+import { refuseStream, toDialect } from './open-sqlite.ts';
 import { bindValue } from './prepare-query.ts';
 import type { ReaderCall, ReaderReply } from './sqlite-reader-worker.ts';
 import { StoreError } from './store-error.ts';
@@ -19,11 +12,7 @@ export interface ReaderOptions {
   statementMs: number;
 }
 
-interface Waiting {
-  call: ReaderCall;
-  resolve(rows: unknown[]): void;
-  reject(error: Error): void;
-}
+type Waiting = PromiseWithResolvers<unknown[]> & { call: ReaderCall };
 
 const workerFile = new URL(import.meta.url.replace(/sqlite-reader(\.[jt]s)(\?.*)?$/, 'sqlite-reader-worker$1'));
 const maxWaiting = 100;
@@ -78,16 +67,16 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
       if (queue.length >= maxWaiting)
         throw new StoreError('overloaded', 'too many reports wait for the SQLite database');
-      const rows = await new Promise<unknown[]>((resolve, reject) => {
-        queue.push({ call: { id: ++count, sql, parameters: parameters.map(bindValue) }, resolve, reject });
-        if (!current) next();
-      });
-      return { rows: rows as R[] };
+      const call = { id: ++count, sql, parameters: parameters.map(bindValue) };
+      const waiting: Waiting = { call, ...Promise.withResolvers<unknown[]>() };
+      queue.push(waiting);
+      if (!current) next();
+      return { rows: (await waiting.promise) as R[] };
     },
     streamQuery: refuseStream,
   };
   const refuse = () => Promise.reject(new Error('reports are read without a transaction'));
-  const driver: Driver = {
+  return toDialect({
     init: async () => {},
     acquireConnection: async () => connection,
     releaseConnection: async () => {},
@@ -98,11 +87,5 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
       for (const { reject } of queue.splice(0)) reject(new StoreError('closed', 'the database is closed'));
       end(new StoreError('closed', 'the database is closed'));
     },
-  };
-  return {
-    createDriver: () => driver,
-    createQueryCompiler: () => new LimitCastingCompiler(),
-    createAdapter: () => new QueueingAdapter(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-  };
+  });
 }

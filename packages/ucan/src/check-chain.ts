@@ -78,9 +78,7 @@ export function checkDelegation(view: UcanView, policy: ChainPolicy): ChainRefus
 }
 
 function checkEnvelope(view: UcanView, policy: ChainPolicy): ChainRefusal | null {
-  if (!policy.audiences.has(view.audience)) {
-    return refuse('UCAN_WRONG_AUDIENCE', 'it is for another audience');
-  }
+  if (!policy.audiences.has(view.audience)) return refuse('UCAN_WRONG_AUDIENCE', 'it is for another audience');
   if (view.expiration === null) return refuse('UCAN_NO_EXPIRY', 'it never expires');
   if (isExpired(view, policy)) return refuse('UCAN_EXPIRED', 'it has expired');
   if (isEarly(view, policy)) return refuse('UCAN_NOT_YET_VALID', 'it is not valid yet', true);
@@ -104,9 +102,8 @@ function checkProofs(root: UcanView, policy: ChainPolicy): ChainRefusal | null {
       if (isExpired(proof, policy)) return refuse('UCAN_BAD_PROOF', 'a proof has expired');
       if (isEarly(proof, policy)) return refuse('UCAN_BAD_PROOF', 'a proof is not valid yet', true);
     }
-    if (!view.capabilities.every((capability) => isGranted(capability, view, policy))) {
+    if (!view.capabilities.every((capability) => isGranted(capability, view, policy)))
       return refuse('UCAN_BAD_PROOF', 'a capability is wider than its proofs');
-    }
   }
   return null;
 }
@@ -118,9 +115,8 @@ function checkProofs(root: UcanView, policy: ChainPolicy): ChainRefusal | null {
 function isGranted(capability: Capability, { issuer, proofs }: UcanView, policy: ChainPolicy): boolean {
   const resource = capability.with;
   if (resource === issuer) return true;
-  if (proofs.length > 0) {
+  if (proofs.length > 0)
     return proofs.some((proof) => proof.capabilities.some((granted) => coversCapability(granted, capability)));
-  }
   return !resource.startsWith('did:') || policy.audiences.has(resource);
 }
 

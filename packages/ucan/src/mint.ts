@@ -76,12 +76,10 @@ export async function createDelegation(options: DelegationOptions): Promise<Mint
 /** Signs an invocation to another service, with a user's delegation as its proof; it does not outlive the delegation. */
 export async function mintDownstream(options: DownstreamOptions): Promise<Result<MintedToken, { message: string }>> {
   const { delegation, lifetimeSeconds = invocationSeconds, ...invocation } = options;
-  if (delegation.audience !== invocation.issuer.did()) {
+  if (delegation.audience !== invocation.issuer.did())
     return { error: { message: 'the delegation is for another audience' } };
-  }
-  if (!hasCapability(delegation, invocation.capability)) {
+  if (!hasCapability(delegation, invocation.capability))
     return { error: { message: 'the delegation does not grant this capability' } };
-  }
   const expiration = Math.min(nowSeconds() + lifetimeSeconds, findExpiration(delegation));
   return { ok: await createInvocation({ ...invocation, expiration, proofs: [delegation] }) };
 }
@@ -99,15 +97,11 @@ async function mint(options: DelegationOptions & { lifetimeSeconds: number }): P
     facts: [...(options.facts ?? [])],
     ...(options.notBefore !== undefined && { notBefore: options.notBefore }),
   });
-  const serialized = encodeBase64(await archive(delegation));
+  const { ok: archive, error } = await delegation.archive();
+  if (!archive) throw error;
+  const serialized = encodeBase64(archive);
   if (serialized.length > agentLimits.tokenCharacters) throw new RangeError('the token is too long to be accepted');
   return { serialized, expiresAt, cid: delegation.cid.toString() };
-}
-
-async function archive(delegation: API.Delegation): Promise<Uint8Array> {
-  const { ok, error } = await delegation.archive();
-  if (!ok) throw error;
-  return ok;
 }
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);

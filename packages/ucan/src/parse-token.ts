@@ -33,10 +33,7 @@ export async function parseToken(text: string): Promise<Result<UcanView, UcanErr
     checkItems(ucans.values());
     for (const { digest, bytes: block } of [root, ...ucans.values()])
       if (!equalBytes(await sha256(block), digest)) malformed('a block does not match its hash');
-    const chain = new Chain(ucans);
-    const view = chain.read(readVariant(root));
-    if (chain.size !== ucans.size) malformed('it has blocks that do not belong to it');
-    return { ok: view };
+    return { ok: readChain(ucans, readVariant(root)) };
   } catch (error) {
     return { error: toUcanError(error) };
   }
@@ -54,44 +51,36 @@ function checkItems(blocks: Iterable<ArchiveBlock>): void {
   }
 }
 
-/** The UCANs of an archive, each read once however many others use it as a proof. */
-class Chain {
-  readonly #blocks: Map<string, API.Block>;
-  readonly #read = new Map<string, { view: UcanView; length: number }>();
-  #capabilities = 0;
-
-  constructor(ucans: ReadonlyMap<string, UcanBlock>) {
-    this.#blocks = new Map([...ucans].map(([cid, { link, bytes }]) => [cid, { cid: link, bytes } as API.Block]));
-  }
-
-  get size(): number {
-    return this.#read.size;
-  }
-
-  read(cid: string): UcanView {
-    return this.#readLink(cid).view;
-  }
+/** The token with its proofs. Each UCAN is read once, however many others use it as a proof. */
+function readChain(ucans: ReadonlyMap<string, UcanBlock>, token: string): UcanView {
+  const blocks = new Map([...ucans].map(([cid, { link, bytes }]) => [cid, { cid: link, bytes } as API.Block]));
+  const known = new Map<string, { view: UcanView; length: number }>();
+  let capabilities = 0;
 
   // Always ends: a hash cannot contain itself, and there are few blocks.
-  #readLink(cid: string): { view: UcanView; length: number } {
-    const known = this.#read.get(cid);
-    if (known) return known;
-    const root = this.#blocks.get(cid) ?? malformed('its UCAN block is missing');
-    const delegation = Delegation.create({ root: root as API.UCANBlock, blocks: this.#blocks });
+  function readLink(cid: string): { view: UcanView; length: number } {
+    const earlier = known.get(cid);
+    if (earlier) return earlier;
+    const root = blocks.get(cid) ?? malformed('its UCAN block is missing');
+    const delegation = Delegation.create({ root: root as API.UCANBlock, blocks });
     const fields = readUcan(delegation.data, root.bytes);
-    this.#capabilities += fields.capabilities.length;
-    if (this.#capabilities > ucanLimits.tokenCapabilities)
+    capabilities += fields.capabilities.length;
+    if (capabilities > ucanLimits.tokenCapabilities)
       malformed(`it has more than ${ucanLimits.tokenCapabilities} capabilities with those of its proofs`);
     const cids = delegation.data.proofs.map(String);
     if (new Set(cids).size !== cids.length) malformed('it names a proof twice');
-    if (!cids.every((proof) => this.#blocks.has(proof))) throw new Refusal('UCAN_BAD_PROOF', 'a proof is missing');
-    const proofs = cids.map((proof) => this.#readLink(proof));
+    if (!cids.every((proof) => blocks.has(proof))) throw new Refusal('UCAN_BAD_PROOF', 'a proof is missing');
+    const proofs = cids.map(readLink);
     const length = 1 + Math.max(0, ...proofs.map((proof) => proof.length));
     if (length > maxChain) malformed(`its chain of proofs is longer than ${maxChain}`);
     const read = { view: { ...fields, cid, proofs: proofs.map(({ view }) => view), delegation }, length };
-    this.#read.set(cid, read);
+    known.set(cid, read);
     return read;
   }
+
+  const { view } = readLink(token);
+  if (known.size !== ucans.size) malformed('it has blocks that do not belong to it');
+  return view;
 }
 
 type ArchiveBlock = { readonly digest: Uint8Array; readonly bytes: Uint8Array };
@@ -140,9 +129,8 @@ function readArchive(bytes: Uint8Array): { root: ArchiveBlock; ucans: ReadonlyMa
 
 /** The CID of the token, which the root block names. */
 function readVariant({ bytes }: ArchiveBlock): string {
-  if (bytes.length !== variantStart.length + cidBytes || !startsWithBytes(bytes, variantStart)) {
+  if (bytes.length !== variantStart.length + cidBytes || !startsWithBytes(bytes, variantStart))
     malformed('its root is not a UCAN of version 0.9.1');
-  }
   return decodeLink(readCid(bytes, variantStart.length)).toString();
 }
 
@@ -182,13 +170,11 @@ function readUcan(ucan: UCAN.View, bytes: Uint8Array): UcanFields {
   const { model } = ucan;
   if (ucan.code !== UCAN.code) malformed('it is a JWT inside an archive');
   if (model.v !== '0.9.1') malformed('its UCAN version is not 0.9.1');
-  if (model.s.length !== signatureBytes || !startsWithBytes(model.s, signaturePrefix)) {
+  if (model.s.length !== signatureBytes || !startsWithBytes(model.s, signaturePrefix))
     malformed('its signature is not an Ed25519 signature');
-  }
   const capabilities = model.att.map(readCapability);
-  if (capabilities.length === 0 || capabilities.length > maxCapabilities) {
+  if (capabilities.length === 0 || capabilities.length > maxCapabilities)
     malformed(`it has not 1 to ${maxCapabilities} capabilities`);
-  }
   if (model.fct.length > maxFacts) malformed(`it has more than ${maxFacts} facts`);
   if (model.prf.length > maxProofs) malformed(`it has more than ${maxProofs} proofs`);
   checkValue(model.att);
@@ -219,9 +205,8 @@ function readCapability(capability: UCAN.Capability): Capability {
   const { can, with: resource, nb, ...unknown } = capability;
   if (Object.keys(unknown).length > 0) malformed('a capability has unknown fields');
   if (nb === undefined) return { can, with: resource };
-  if (nb === null || typeof nb !== 'object' || Array.isArray(nb) || isLink(nb) || ArrayBuffer.isView(nb)) {
+  if (nb === null || typeof nb !== 'object' || Array.isArray(nb) || isLink(nb) || ArrayBuffer.isView(nb))
     malformed('the conditions of a capability are not an object');
-  }
   return { can, with: resource, nb: nb as Record<string, unknown> };
 }
 
@@ -232,9 +217,8 @@ function checkTime(seconds: number): void {
 /** Refuses the values that two different CBOR forms share in JSON. */
 function checkValue(value: unknown, depth = 0): void {
   if (depth > maxNesting) malformed(`its values are nested deeper than ${maxNesting}`);
-  if (typeof value === 'bigint' || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+  if (typeof value === 'bigint' || (Number.isInteger(value) && !Number.isSafeInteger(value)))
     malformed('a number is out of range');
-  }
   if (value === null || typeof value !== 'object' || isLink(value) || ArrayBuffer.isView(value)) return;
   for (const [name, inner] of Object.entries(value)) {
     if (name === '/') malformed('a value is written like a link');

@@ -57,12 +57,10 @@ export async function verifyAudit(
   do state = await loadState(db);
   while (state.head_seq > last.seq && (await checkRest()));
   if (state.floor_seq !== floor.floor_seq) return verifyAudit(store, anchors); // pruned meanwhile
-  if (state.head_seq !== last.seq || state.head_hash !== last.hash) {
+  if (state.head_seq !== last.seq || state.head_hash !== last.hash)
     report(last.seq, `the chain ends here, but its head is recorded at ${state.head_seq}`);
-  }
-  for (const { seq } of anchors) {
+  for (const { seq } of anchors)
     if (seq > last.seq) report(last.seq, `the chain ends here, but its head was at ${seq}`);
-  }
   if (!isFloorRecorded) report(floor.floor_seq + 1, 'lines before it are missing and no line records their removal');
   return { lines, head: last, faults };
 }

@@ -11,14 +11,8 @@ interface CipherTables {
   palaver_cipher: { name: string; value: string };
 }
 
-const migrations: readonly Migration[] = [
-  {
-    name: '0001',
-    async up(trx) {
-      await sql`create table palaver_cipher (name text primary key, value text not null)`.execute(trx);
-    },
-  },
-];
+const createTable = sql`create table palaver_cipher (name text primary key, value text not null)`;
+const migrations: readonly Migration[] = [{ name: '0001', up: async (db) => void (await createTable.execute(db)) }];
 
 const indexKeyName = 'index key';
 const sealedPrefix = 'sealed ';
@@ -33,10 +27,7 @@ export async function openCipher(store: CipherStore & Pick<Store<unknown>, 'migr
   await store.migrate('cipher', migrations);
   const db = toDb(store);
   const { ring } = store.cipher;
-  if (ring) {
-    const value = ring.seal(randomBytes(32), indexKeyName);
-    await insertOnce(db, indexKeyName, value);
-  }
+  if (ring) await insertOnce(db, indexKeyName, ring.seal(randomBytes(32), indexKeyName));
   await loadIndexKey(store);
 }
 

@@ -52,7 +52,7 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 interface WebDidRequest {
   readonly did: string;
   readonly privateHosts: readonly string[];
-  readonly dnsServers?: readonly string[];
+  readonly dnsServers: readonly string[];
   readonly timeoutMs: number;
 }
 
@@ -60,12 +60,7 @@ export async function resolveWebDid({ did, privateHosts, dnsServers, timeoutMs }
   const url = toDocumentUrl(did);
   if (!url) return { error: { message: 'its issuer is not a usable did:web' } };
   const allowPrivate = privateHosts.includes(url.host) || privateHosts.includes(url.hostname);
-  const { ok, error } = await fetchPublicDocument({
-    url: url.href,
-    timeoutMs,
-    allowPrivate,
-    ...(dnsServers && { dnsServers }),
-  });
+  const { ok, error } = await fetchPublicDocument({ url: url.href, timeoutMs, allowPrivate, dnsServers });
   return error ? { error } : listSigningKeys(ok, did);
 }
 

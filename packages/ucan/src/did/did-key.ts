@@ -9,10 +9,7 @@ const didTag = Uint8Array.of(0x9d, 0x1a);
 const keyBytes = 32;
 
 export function toDidKey(publicKey: Uint8Array): string {
-  const tagged = new Uint8Array(ed25519Tag.length + keyBytes);
-  tagged.set(ed25519Tag);
-  tagged.set(publicKey, ed25519Tag.length);
-  return `did:key:${base58btc.encode(tagged)}`;
+  return `did:key:${base58btc.encode(Uint8Array.of(...ed25519Tag, ...publicKey))}`;
 }
 
 /** The Ed25519 public key of a did:key; null for other keys and other DIDs. */

@@ -82,9 +82,8 @@ export function createDidResolver(options: DidResolverOptions = {}): ResolveDid 
   }
 
   return async (did, client) => {
-    if (did.startsWith('did:key:')) {
+    if (did.startsWith('did:key:'))
       return fromDidKey(did) ? { ok: [did] } : { error: { message: 'its issuer is not an Ed25519 key' } };
-    }
     const known = kept.get(did) ?? failed.get(did) ?? underway.get(did);
     if (known) return await known;
     const leave = limits[did.startsWith('did:web:') ? 'web' : 'protocol'].enter(client);

@@ -86,11 +86,8 @@ export function createHostLookup({ servers = [], signal }: HostLookupOptions): L
 
 async function findAddresses(resolver: Resolver, hostname: string): Promise<{ address: string; family: 4 | 6 }[]> {
   const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-  const [four, six] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-  return [
-    ...(four ?? []).map((address) => ({ address, family: 4 as const })),
-    ...(six ?? []).map((address) => ({ address, family: 6 as const })),
-  ];
+  const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  return addresses.map((address) => ({ address, family: isIPv4(address) ? 4 : 6 }));
 }
 
 // Everything the IANA registries of special-purpose addresses keep from the public internet.

@@ -11,11 +11,11 @@ import {
 } from '@palaver/contract/internal';
 import type { Logger, Server } from '@palaver/service-kit';
 import {
+  createRawClientAddress,
   type Edge,
   isAllowedPage,
   isServedHost,
   type RateLimit,
-  rawClientAddress,
   toAddressKey,
   toOriginRules,
   toRateError,
@@ -294,7 +294,7 @@ async function findRefusal(request: IncomingMessage, parts: SocketParts): Promis
 }
 
 function addressOf(request: IncomingMessage, { edge, clientKey }: SocketParts) {
-  const ip = rawClientAddress(request, edge.trustProxy);
+  const ip = createRawClientAddress(edge.trustProxy)(request);
   return { ip, counter: clientKey({ ip, socket: request.socket }) };
 }
 
