@@ -37,8 +37,11 @@ function toReply(message: Uint8Array) {
 }
 
 const answers = await createAnswers();
-const replyOf = (name: string) => toReply(answers[`/palaver.bench.Query/${name}`] ?? new Uint8Array());
-const [params, entity, list] = [replyOf('Params'), replyOf('Entity'), replyOf('Entities')];
+const [params, entity, list] = [
+  toReply(answers.params.bytes),
+  toReply(answers.entity.bytes),
+  toReply(answers.list.bytes),
+];
 
 /** `{ height }`, `{ id }` or `{ pagination: { offset } }`: the tags of the first fields distinguish them. */
 function replyTo(request: Buffer) {

@@ -32,14 +32,8 @@ for (const length of lengths) {
     Math.min(...all.map((cost) => cost[what]))
       .toFixed(1)
       .padStart(width);
-  const { plain, encrypted } = costs;
-  const cells = [
-    cell(plain, 'write', 8),
-    cell(encrypted, 'write', 11),
-    cell(plain, 'read', 8),
-    cell(encrypted, 'read', 11),
-  ];
-  console.log(length.toLocaleString('en').padStart(12) + cells.join(''));
+  const both = (what: keyof Cost) => cell(costs.plain, what, 8) + cell(costs.encrypted, what, 11);
+  console.log(length.toLocaleString('en').padStart(12) + both('write') + both('read'));
 }
 
 async function measure(name: string, length: number, dataKeys: Buffer[] = []): Promise<Cost> {
