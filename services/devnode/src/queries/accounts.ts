@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
-import { type ModuleError, refuseArgument, refuseByModule } from '../chain.ts';
+import { refuseArgument, refuseByModule } from '../chain.ts';
 import { isAddress, toAccountNumber } from '../txs/decode-tx.ts';
 import { createTable, emptyTable } from '../world/world.ts';
 import { type Answer, answer, answerPage, type ById, type Paged, paginate, type Query, type View } from './query.ts';
@@ -53,12 +53,6 @@ export const bankQueries = {
   },
 } satisfies Record<string, Query>;
 
-const errorOf = (code: number, text: string): ModuleError => ({ codespace: 'token', code, text });
-const errors = {
-  token: errorOf(1001, 'token not found'),
-  properties: errorOf(1002, 'token properties not found'),
-};
-
 export const tokenQueries = {
   Params: ({ world }) => answer({ params: world.params.token }),
 
@@ -68,8 +62,8 @@ export const tokenQueries = {
     const properties = world.tokenProperties.get(id);
     const token = properties && world.tokensByName.get(properties.name);
     if (!token) {
-      const detail = `${errors.properties.text} for ${id}: no TokenProperties for token ${id}`;
-      return refuseByModule(errors.properties, detail);
+      const detail = `token properties not found for ${id}: no TokenProperties for token ${id}`;
+      return refuseByModule('token', 1002, `token properties not found: ${detail}`);
     }
     return answer({
       name: token.name,
@@ -96,7 +90,7 @@ export const tokenQueries = {
     if (minter === '' || contractAddress === '') return refuseArgument('invalid request');
     const tokenDoc = world.tokensByMinter.get(minter)?.get(contractAddress);
     if (tokenDoc) return answer({ tokenDoc });
-    const detail = `${errors.token.text} minter ${minter} and contract address ${contractAddress}`;
-    return refuseByModule(errors.token, detail);
+    const detail = `token not found minter ${minter} and contract address ${contractAddress}`;
+    return refuseByModule('token', 1001, `token not found: ${detail}`);
   },
 } satisfies Record<string, Query>;
