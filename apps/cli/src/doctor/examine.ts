@@ -57,12 +57,7 @@ function checkConfig(env: Env): Finding[] {
   });
   faults.push(...unknownVariables(env), ...misspeltVariables(env));
   if (faults.length === 0) return [{ what: 'configuration', state: 'ok', found: 'every variable is right' }];
-  return [...new Set(faults)].map((found) => ({
-    what: 'configuration',
-    state: 'fault',
-    found,
-    remedy: 'see .env.example',
-  }));
+  return [...new Set(faults)].map((fault) => toFinding('configuration', fault, 'see .env.example', ''));
 }
 
 function checkData(env: Env): Finding {
@@ -83,14 +78,9 @@ async function checkDatabase(env: Env): Promise<Finding> {
     const fault = await reachDatabase(url, keys ?? []);
     if (fault) return { what, state: 'fault', found: fault, remedy: 'check DATABASE_URL and DATA_ENCRYPTION_KEY' };
   }
-  if (!env.DATABASE_URL)
-    return {
-      what,
-      state: 'ok',
-      found: 'embedded SQLite in the data folder',
-      remedy: 'DATABASE_URL=postgres://… moves it to PostgreSQL',
-    };
-  return { what, state: 'ok', found: 'answers' };
+  if (env.DATABASE_URL) return { what, state: 'ok', found: 'answers' };
+  const remedy = 'DATABASE_URL=postgres://… moves it to PostgreSQL';
+  return { what, state: 'ok', found: 'embedded SQLite in the data folder', remedy };
 }
 
 async function checkRedis({ REDIS_URL: url }: Env): Promise<Finding> {
