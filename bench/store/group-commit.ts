@@ -17,8 +17,6 @@ interface Item {
 
 type Write = (item: Item) => Promise<unknown>;
 
-const createTable = 'create table item (id integer primary key, body text not null)';
-const insertText = 'insert into item (id, body) values (?, ?)';
 const body = 'x'.repeat(200);
 let nextId = 1;
 
@@ -36,22 +34,19 @@ async function compare(name: string, url: string): Promise<boolean> {
   const insert = store.prepare((db, p: { id: number; body: string }) =>
     db.insertInto('item').values({ id: p.id, body: p.body }),
   );
-  const single: Write = (item) => store.transaction((trx) => insert({ ...item }, trx), { isolation: 'read committed' });
-  const statement: Write = (item) => insert({ ...item });
+  const isolation = 'read committed';
   const writer = store.createGroupWriter<Item, void>({
-    isolation: 'read committed',
+    isolation,
     async apply(trx, items) {
       if (store.engine === 'postgres') await trx.insertInto('item').values(items).execute();
       else for (const item of items) await insert({ ...item }, trx);
       return items.map(() => undefined);
     },
   });
-  const group: Write = (item) => writer.write(item);
-
   const ways: [string, Write][] = [
-    ['one transaction per write', single],
-    ['one bare statement per write', statement],
-    ['group commit', group],
+    ['one transaction per write', (item) => store.transaction((trx) => insert({ ...item }, trx), { isolation })],
+    ['one bare statement per write', (item) => insert({ ...item })],
+    ['group commit', (item) => writer.write(item)],
   ];
   const best = new Map(ways.map(([label]) => [label, 0]));
   for (let round = 0; round < rounds; round++) {
@@ -82,8 +77,9 @@ async function measure(write: Write): Promise<number> {
 
 function handWrittenCeiling(path: string): number {
   const database = new DatabaseSync(path);
-  database.exec(`pragma journal_mode = wal; pragma synchronous = full; ${createTable}`);
-  const insert = database.prepare(insertText);
+  database.exec('pragma journal_mode = wal; pragma synchronous = full');
+  database.exec('create table item (id integer primary key, body text not null)');
+  const insert = database.prepare('insert into item (id, body) values (?, ?)');
   const start = performance.now();
   let count = 0;
   while (performance.now() - start < roundMs) {
