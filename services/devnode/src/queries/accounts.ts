@@ -2,8 +2,8 @@ import { create } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import { refuseArgument, refuseByModule } from '../chain.ts';
 import { isAddress, toAccountNumber } from '../txs/decode-tx.ts';
-import { createTable, emptyTable } from '../world/world.ts';
-import { type Answer, answer, answerPage, type ById, type Paged, paginate, type Query, type View } from './query.ts';
+import { createTable } from '../world/world.ts';
+import { type Answer, answer, answerPage, type ById, type Paged, type Query, type View } from './query.ts';
 
 export const authQueries = {
   Account: (view, { address }: { address: string }) =>
@@ -40,8 +40,7 @@ export const bankQueries = {
   },
   AllBalances({ world }, { address, pagination }: Paged & { address: string }) {
     if (address === '') return refuseArgument(emptyAddress);
-    const coins = world.coinsByAddress.get(address) ?? emptyTable();
-    return answerPage('balances', paginate(coins.rows, pagination));
+    return answerPage('balances', world.coinsByAddress.get(address)?.rows ?? [], pagination);
   },
   TotalSupply({ world }, { pagination }: Paged) {
     const supply = new Map<string, bigint>();
@@ -49,7 +48,7 @@ export const bankQueries = {
       for (const { value } of rows) supply.set(value.denom, (supply.get(value.denom) ?? 0n) + BigInt(value.amount));
     }
     const coins = [...supply].map(([denom, amount]) => ({ denom, amount: String(amount) }));
-    return answerPage('supply', paginate(createTable(coins, ({ denom }) => denom).rows, pagination));
+    return answerPage('supply', createTable(coins, ({ denom }) => denom).rows, pagination);
   },
 } satisfies Record<string, Query>;
 
@@ -82,8 +81,7 @@ export const tokenQueries = {
 
   TokenList({ world }, { minter, pagination }: Paged & { minter: string }) {
     if (minter === '') return refuseArgument('invalid request');
-    const tokens = world.tokensByMinter.get(minter) ?? emptyTable();
-    return answerPage('tokenDocs', paginate(tokens.rows, pagination));
+    return answerPage('tokenDocs', world.tokensByMinter.get(minter)?.rows ?? [], pagination);
   },
 
   TokenDoc({ world }, { minter, contractAddress }: { minter: string; contractAddress: string }) {

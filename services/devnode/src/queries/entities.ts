@@ -3,17 +3,15 @@ import {
   type AgentDeposit,
   type Dispute,
   type Entity,
-  emptyTable,
   type IidDocument,
   type Intent,
   type MemberBudget,
-  type Row,
   type Table,
   toIntentKey,
   toSubjectKey,
   type World,
 } from '../world/world.ts';
-import { type Answer, answer, answerPage, type ById, type Page, type Paged, paginate, type Query } from './query.ts';
+import { type Answer, answer, answerPage, type ById, type Paged, type Query } from './query.ts';
 
 export const entityQueries = {
   Params: ({ world }) => answer({ params: world.params.entity }),
@@ -22,7 +20,7 @@ export const entityQueries = {
   EntityIidDocument: ({ world }, { id }: ById) => withEntity(world, id, (_, iidDocument) => answer({ iidDocument })),
   EntityVerified: ({ world }, { id }: ById) =>
     withEntity(world, id, ({ entityVerified }) => answer({ entityVerified })),
-  EntityList: ({ world }, { pagination }: Paged) => answerPage('entities', paginate(world.entities.rows, pagination)),
+  EntityList: ({ world }, { pagination }: Paged) => answerPage('entities', world.entities.rows, pagination),
 } satisfies Record<string, Query>;
 
 function withEntity(world: World, id: string, use: (entity: Entity, document: IidDocument) => Answer): Answer {
@@ -34,8 +32,7 @@ function withEntity(world: World, id: string, use: (entity: Entity, document: Ii
 }
 
 export const iidQueries = {
-  IidDocuments: ({ world }, { pagination }: Paged) =>
-    answerPage('iidDocuments', paginate(world.iidDocuments.rows, pagination)),
+  IidDocuments: ({ world }, { pagination }: Paged) => answerPage('iidDocuments', world.iidDocuments.rows, pagination),
   IidDocument({ world }, { id }: ById) {
     if (id === '') return refuseArgument('iid Doc id cannot be empty');
     const iidDocument = world.iidDocuments.get(id);
@@ -60,32 +57,31 @@ export const claimsQueries = {
   Params: ({ world }) => answer({ params: world.params.claims }),
   Collection: ({ world }, { id }: ById) =>
     answerOne({ collection: world.collections.get(id) }, id, refuseClaims(1001, `collection not found: for ${id}`)),
-  CollectionList: ({ world }, { pagination }: Paged) =>
-    answerPage('collections', paginate(world.collections.rows, pagination)),
+  CollectionList: ({ world }, { pagination }: Paged) => answerPage('collections', world.collections.rows, pagination),
   Claim: ({ world }, { id }: ById) =>
     answerOne({ claim: world.claims.get(id) }, id, refuseClaims(1100, `claim not found: for ${id}`)),
-  ClaimList: ({ world }, { pagination }: Paged) => answerPage('claims', paginate(world.claims.rows, pagination)),
+  ClaimList: ({ world }, { pagination }: Paged) => answerPage('claims', world.claims.rows, pagination),
   Dispute: ({ world }, { proof }: { proof: string }) =>
     answerOne(
       { dispute: world.disputes.get(proof) },
       proof,
       refuseClaims(1200, `dispute not found: for proof ${proof}`),
     ),
-  DisputeList: ({ world }, { pagination }: Paged) => answerPage('disputes', paginate(world.disputes.rows, pagination)),
+  DisputeList: ({ world }, { pagination }: Paged) => answerPage('disputes', world.disputes.rows, pagination),
   Intent({ world }, request: IntentRequest) {
     const missing = refuseClaims(1500, `intent not found: for id ${request.id}`);
     const asked = request.id && request.agentAddress && request.collectionId;
     return answerOne({ intent: world.intents.get(toIntentKey(request)) }, asked, missing);
   },
-  IntentList: ({ world }, { pagination }: Paged) => answerPage('intents', paginate(world.intents.rows, pagination)),
+  IntentList: ({ world }, { pagination }: Paged) => answerPage('intents', world.intents.rows, pagination),
   CollectionMember({ world }, { collectionId, memberAddress }: MemberBudget) {
     const memberBudget = world.budgetsByCollection.get(collectionId)?.get(memberAddress);
     const detail = `for collection ${collectionId} member ${memberAddress}`;
     const missing = refuseClaims(1800, `member budget not found: ${detail}`);
     return answerOne({ memberBudget }, collectionId && memberAddress, missing);
   },
-  CollectionMemberList: ({ world }, { collectionId, pagination }: InCollection) =>
-    answerList('memberBudgets', collectionId, paginate(rowsOf(world.budgetsByCollection, collectionId), pagination)),
+  CollectionMemberList: ({ world }, request: InCollection) =>
+    answerList('memberBudgets', world.budgetsByCollection, request),
   DisputeBySubject({ world }, request: Pick<Dispute, 'subjectId' | 'targetRole'>) {
     const detail = `subject ${request.subjectId} role ${roleNames[request.targetRole] ?? request.targetRole}`;
     const missing = refuseClaims(1910, `no dispute found for this (subject_id, target_role): ${detail}`);
@@ -102,16 +98,14 @@ export const claimsQueries = {
     const missing = refuseClaims(1901, `agent performance-deposit balance not found: ${detail}`);
     return answerOne({ balance }, collectionId && agentAddress, missing);
   },
-  AgentDepositBalanceList: ({ world }, { collectionId, pagination }: InCollection) =>
-    answerList('balances', collectionId, paginate(rowsOf(world.depositsByCollection, collectionId), pagination)),
+  AgentDepositBalanceList: ({ world }, request: InCollection) =>
+    answerList('balances', world.depositsByCollection, request),
 } satisfies Record<string, Query>;
 
-function rowsOf<T>(tables: ReadonlyMap<string, Table<T>>, collectionId: string): readonly Row<T>[] {
-  return (tables.get(collectionId) ?? emptyTable<T>()).rows;
-}
-
-function answerList<T>(field: string, collectionId: string, page: Page<T> | Refusal): Answer {
-  return collectionId === '' ? refuseArgument('invalid request') : answerPage(field, page);
+function answerList<T>(field: string, tables: ReadonlyMap<string, Table<T>>, request: InCollection): Answer {
+  const { collectionId, pagination } = request;
+  if (collectionId === '') return refuseArgument('invalid request');
+  return answerPage(field, tables.get(collectionId)?.rows ?? [], pagination);
 }
 
 /** `found` is the one field of the answer. */
