@@ -154,12 +154,10 @@ function checkOptions(env: Env): Finding[] {
 }
 
 async function checkRunning(env: Env): Promise<Finding[]> {
-  const { agent, gateway, ussd } = defaultPorts;
-  const ports = { agent, gateway, ussd };
+  const { agent, gateway, ussd } = services;
   return Promise.all(
-    Object.entries(ports).map(async ([name, port]): Promise<Finding> => {
-      const { title, portName } = services[name as keyof typeof ports];
-      const url = `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env[portName] || port}`;
+    [agent, gateway, ussd].map(async ({ name, title, portName }): Promise<Finding> => {
+      const url = `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env[portName] || defaultPorts[name]}`;
       const fault = await reachHttp(`${url}/health`);
       if (fault) return toOff(title, `not running at ${url}`, 'npm start');
       return { what: title, state: 'ok', found: `runs at ${url}` };
