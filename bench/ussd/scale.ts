@@ -20,15 +20,6 @@ interface Slice {
   cpu: number;
 }
 
-interface Cost {
-  /** The median slice, and the lowest and the highest one. */
-  cpu: string;
-  p50: number;
-  p99: number;
-  /** Pages of 8 kB that PostgreSQL looks at for each request: what a busy machine does not change. */
-  pages: number;
-}
-
 const scale = Number(process.env.BENCH_SCALE ?? 1);
 const sizes = [
   { accounts: 0, sessions: 0 },
@@ -46,27 +37,15 @@ await using bench = openBench();
 const server = await bench.startPostgres();
 const levels: Level[] = [];
 for (const size of sizes) levels.push(await openLevel(size));
-const presses = await measureInTurns(levels, dialoguesPerSlice, keyPresses);
-const reports = await measureInTurns(levels, reportsPerSlice, fileReport);
+const presses = await measureInTurns('key press', dialoguesPerSlice, keyPresses);
+const reports = await measureInTurns('report with PIN', reportsPerSlice, fileReport);
 console.table(
-  levels.map(({ accounts, sessions }, index) => ({
-    accounts,
-    sessions,
-    ...toCells('key press', presses[index]),
-    ...toCells('report with PIN', reports[index]),
-  })),
+  levels.map(({ accounts, sessions }, index) => ({ accounts, sessions, ...presses[index], ...reports[index] })),
 );
 const largest = levels.at(-1);
-if (largest)
-  for (const line of [...(await measureRows(largest)), ...(await measureRemoval(largest))]) console.log(line);
-
-function toCells(what: string, { pages, cpu, p50, p99 }: Cost = { pages: 0, cpu: '', p50: 0, p99: 0 }) {
-  return {
-    [`${what}: pages`]: pages.toFixed(1),
-    [`${what}: CPU ms`]: cpu,
-    [`${what}: p50 ms`]: p50.toFixed(1),
-    [`${what}: p99 ms`]: p99.toFixed(1),
-  };
+if (largest) {
+  await measureRows(largest);
+  await measureRemoval(largest);
 }
 
 function next(): number {
@@ -131,7 +110,7 @@ async function fileReport(say: Parameters<Dialogue>[0]): Promise<void> {
 }
 
 /** A slice of each level in turn, so often; the first of each is for the pages that it reads. */
-async function measureInTurns(levels: Level[], count: number, dialogue: Dialogue): Promise<Cost[]> {
+async function measureInTurns(what: string, count: number, dialogue: Dialogue): Promise<Record<string, string>[]> {
   const pages: number[] = [];
   for (const level of levels) {
     await runSlice(level, callers, dialogue);
@@ -147,10 +126,11 @@ async function measureInTurns(levels: Level[], count: number, dialogue: Dialogue
     const cpus = own.map(({ cpu }) => cpu);
     const [median, low, high] = [0.5, 0, 1].map((share) => quantile(cpus, share).toFixed(2));
     return {
-      cpu: `${median} (${low} to ${high})`,
-      p50: quantile(times, 0.5),
-      p99: quantile(times, 0.99),
-      pages: pages[index] ?? 0,
+      [`${what}: pages`]: (pages[index] ?? 0).toFixed(1),
+      // The median slice, and the lowest and the highest one.
+      [`${what}: CPU ms`]: `${median} (${low} to ${high})`,
+      [`${what}: p50 ms`]: quantile(times, 0.5).toFixed(1),
+      [`${what}: p99 ms`]: quantile(times, 0.99).toFixed(1),
     };
   });
 }
@@ -195,17 +175,16 @@ async function readCpu(instances: Program[]): Promise<number> {
   return usages.reduce((sum, { cpuMicros }) => sum + cpuMicros / 1000, 0);
 }
 
-async function measureRows({ client }: Level): Promise<string[]> {
+async function measureRows({ client }: Level): Promise<void> {
   const { rows } = await client.query<{ name: string; bytes: string; rows: string }>(`
     select relname as name, pg_total_relation_size(oid) as bytes, reltuples as rows
     from pg_class where relkind = 'r' and relname like 'ussd%' and reltuples > 1000 order by 1`);
-  return rows.map(
-    ({ name, bytes, rows: count }) => `${name}: ${Math.round(Number(bytes) / Number(count))} bytes a row`,
-  );
+  for (const { name, bytes, rows: count } of rows)
+    console.log(`${name}: ${Math.round(Number(bytes) / Number(count))} bytes a row`);
 }
 
-async function measureRemoval({ client, sessions }: Level): Promise<string[]> {
+async function measureRemoval({ client, sessions }: Level): Promise<void> {
   const at = performance.now();
   await client.query(`delete from ussd_session where id like 'full-%'`);
-  return [`${sessions} sessions: deleted in ${Math.round(performance.now() - at)} ms`];
+  console.log(`${sessions} sessions: deleted in ${Math.round(performance.now() - at)} ms`);
 }
