@@ -36,14 +36,10 @@ export function createLineReader(lines: Interface, isTerminal: boolean): ReadLin
   return async (question, signal) => {
     if (question !== undefined) drop();
     show(question);
-    const left = new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve(), { once: true }));
-    if (typed.length === 0 && !hasEnded && !signal?.aborted)
-      await Promise.race([
-        left,
-        new Promise<void>((resolve) => {
-          wake = resolve;
-        }),
-      ]);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    wake = resolve;
+    signal?.addEventListener('abort', () => resolve(), { once: true });
+    if (typed.length === 0 && !hasEnded && !signal?.aborted) await promise;
     if (!signal?.aborted) return typed.shift();
     drop();
     return undefined;

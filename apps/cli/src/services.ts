@@ -12,6 +12,7 @@ import { findMisspelt, findUnknownVariables, listVariables } from '@palaver/serv
 import { startUssd } from '@palaver/ussd';
 import { secretPrefixes, ussdConfigSchema } from '@palaver/ussd/config';
 import type { ZodObject } from 'zod';
+import { serviceTitles } from './service-titles.ts';
 
 export interface ServiceEntry {
   name: string;
@@ -22,37 +23,21 @@ export interface ServiceEntry {
   start(env: Env, options?: ConfigOptions): Promise<RunningService>;
 }
 
+function toEntry<Start extends ServiceEntry['start']>(
+  name: keyof typeof serviceTitles,
+  schema: ZodObject,
+  start: Start,
+) {
+  return { name, title: serviceTitles[name], portName: `${name.toUpperCase()}_PORT`, schema, start };
+}
+
 export const services = {
-  agent: {
-    name: 'agent',
-    title: 'agent service',
-    portName: 'AGENT_PORT',
-    schema: agentConfigSchema,
-    start: startAgent,
-  },
-  console: {
-    name: 'console',
-    title: 'console page',
-    portName: 'CONSOLE_PORT',
-    schema: consoleConfigSchema,
-    start: startConsole,
-  },
-  devnode: {
-    name: 'devnode',
-    title: 'development node',
-    portName: 'DEVNODE_PORT',
-    schema: devnodeConfigSchema,
-    start: startDevnode,
-  },
-  gateway: {
-    name: 'gateway',
-    title: 'query gateway',
-    portName: 'GATEWAY_PORT',
-    schema: gatewayConfigSchema,
-    start: startGateway,
-  },
-  ussd: { name: 'ussd', title: 'USSD gateway', portName: 'USSD_PORT', schema: ussdConfigSchema, start: startUssd },
-} satisfies Record<string, ServiceEntry>;
+  agent: toEntry('agent', agentConfigSchema, startAgent),
+  console: toEntry('console', consoleConfigSchema, startConsole),
+  devnode: toEntry('devnode', devnodeConfigSchema, startDevnode),
+  gateway: toEntry('gateway', gatewayConfigSchema, startGateway),
+  ussd: toEntry('ussd', ussdConfigSchema, startUssd),
+} satisfies Record<keyof typeof serviceTitles, ServiceEntry>;
 
 export type ServiceName = keyof typeof services;
 

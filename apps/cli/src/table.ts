@@ -4,6 +4,10 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
 }
 
+export function printTable(head: string[], rows: string[][]): void {
+  process.stdout.write(`${toTable(head, rows)}\n`);
+}
+
 /** Cells may hold texts of strangers, so they are made printable. */
 export function toTable(head: string[], foreign: string[][]): string {
   const rows = foreign.map((row) => row.map((cell) => printable`${cell}`));

@@ -49,13 +49,7 @@ export function refuseMissing(message: string): Refusal {
   return refuse('NOT_FOUND', message);
 }
 
-export interface ModuleError {
-  codespace: string;
-  code: number;
-  text: string;
-}
-
 /** As a real node words it: such errors have no gRPC code, so they are UNKNOWN. */
-export function refuseByModule({ codespace, code, text }: ModuleError, detail: string): Refusal {
-  return refuse('UNKNOWN', `codespace ${codespace} code ${code}: ${text}: ${detail}`);
+export function refuseByModule(codespace: string, code: number, text: string): Refusal {
+  return refuse('UNKNOWN', `codespace ${codespace} code ${code}: ${text}`);
 }

@@ -2,6 +2,7 @@ import {
   create,
   type DescEnum,
   type DescExtension,
+  type DescFile,
   type DescMessage,
   type DescService,
   type FileRegistry,
@@ -13,41 +14,27 @@ import { type GrpcStatusName, toGrpcCode } from '@palaver/contract/internal';
 import { type Method, parseMessage } from './grpc.ts';
 import { getService } from './protocol.ts';
 
-/** A file as a compiler wrote it, with every option kept, and the files it imports. */
-interface ProtoFile {
-  name: string;
-  bytes: Uint8Array;
-  imports: ProtoFile[];
-}
-
 function createSymbolIndex(protocol: FileRegistry) {
-  const files = new Map<string, ProtoFile>();
-  // Files come with their imports before them.
-  for (const { proto, dependencies } of protocol.files) {
-    const imports = dependencies.flatMap((file) => files.get(file.proto.name) ?? []);
-    files.set(proto.name, { name: proto.name, bytes: toBinary(FileDescriptorProtoSchema, proto), imports });
-  }
   const types = [...protocol];
-  const symbols = new Map(types.flatMap((desc) => listSymbols(desc).map((name) => [name, desc.file.proto.name])));
-  const extensions = Map.groupBy(
-    types.filter((desc) => desc.kind === 'extension'),
-    ({ extendee }) => extendee.typeName,
-  );
-  const fileOf = (name: string | undefined) => (name === undefined ? undefined : files.get(name));
+  const symbols = new Map(types.flatMap((desc) => listSymbols(desc).map((name) => [name, desc.file])));
   return {
     /** In alphabetical order, as other servers list them. */
     services: types
       .filter((desc) => desc.kind === 'service')
       .map(({ typeName }) => typeName)
       .sort(),
-    file: fileOf,
-    fileOfSymbol: (name: string) => fileOf(symbols.get(name)),
-    fileOfExtension: (typeName: string, number: number) =>
-      fileOf(extensions.get(typeName)?.find((extension) => extension.number === number)?.file.proto.name),
+    file: (name: string) => protocol.getFile(name),
+    fileOfSymbol: (name: string) => symbols.get(name),
+    fileOfExtension(typeName: string, number: number) {
+      const extendee = protocol.getMessage(typeName);
+      return extendee && protocol.getExtensionFor(extendee, number)?.file;
+    },
     /** Undefined for a type that is not known. */
     extensionNumbers(typeName: string) {
       if (!protocol.getMessage(typeName)) return undefined;
-      return (extensions.get(typeName) ?? []).map(({ number }) => number).sort((a, b) => a - b);
+      return types
+        .flatMap((desc) => (desc.kind === 'extension' && desc.extendee.typeName === typeName ? desc.number : []))
+        .sort((a, b) => a - b);
     },
   };
 }
@@ -103,15 +90,16 @@ function answerReflection(index: SymbolIndex, question: ReflectionQuestion, sent
   }
 }
 
-function toFileAnswer(file: ProtoFile | undefined, asked: string, sent: Set<string>): ReflectionAnswer {
+function toFileAnswer(file: DescFile | undefined, asked: string, sent: Set<string>): ReflectionAnswer {
   if (!file) return toError('NOT_FOUND', `not found: ${asked}`);
   // The requested file goes first, then all it needs that has not been sent.
   const collected: Uint8Array[] = [];
-  const visit = ({ name, bytes, imports }: ProtoFile) => {
-    if (sent.has(name)) return;
-    sent.add(name);
-    collected.push(bytes);
-    for (const imported of imports) visit(imported);
+  const visit = ({ proto, dependencies }: DescFile) => {
+    if (sent.has(proto.name)) return;
+    sent.add(proto.name);
+    // As a compiler wrote it, with every option kept.
+    collected.push(toBinary(FileDescriptorProtoSchema, proto));
+    dependencies.forEach(visit);
   };
   visit(file);
   return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: collected } };

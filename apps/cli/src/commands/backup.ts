@@ -44,16 +44,11 @@ async function backUp(env: Env, target: string): Promise<string[]> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
   // Keys first: a database must never be newer than the key it is read with.
-  const names: string[] = [];
-  for (const name of existsSync(dataDir) ? readdirSync(dataDir).filter((file) => keptFile.test(file)) : []) {
-    copyPrivate(join(dataDir, name), join(folder, name));
-    names.push(name);
-  }
-  for (const { url } of databases) {
-    const source = resolve(url.slice('file:'.length));
-    await copyDatabase(source, join(folder, basename(source)));
-    names.push(basename(source));
-  }
+  const kept = existsSync(dataDir) ? readdirSync(dataDir).filter((file) => keptFile.test(file)) : [];
+  for (const name of kept) copyPrivate(join(dataDir, name), join(folder, name));
+  const sources = databases.map(({ url }) => resolve(url.slice('file:'.length)));
+  for (const source of sources) await copyDatabase(source, join(folder, basename(source)));
+  const names = [...kept, ...sources.map((source) => basename(source))];
   const files = names.map((name) => ({ name, sha256: hashFile(join(folder, name)) }));
   const manifest: Manifest = { createdAt: new Date().toISOString(), files };
   writeFileSync(join(folder, manifestName), `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' });

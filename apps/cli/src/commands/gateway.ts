@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { type Env, withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
 import { toServerUrl } from '../options.ts';
-import { printJson, toTable } from '../table.ts';
+import { printJson, printTable } from '../table.ts';
 
 export function addGatewayCommands(gateway: Command): void {
   gateway
@@ -13,13 +13,12 @@ export function addGatewayCommands(gateway: Command): void {
     .action(async ({ upstream, json }: { upstream?: string; json?: boolean }) => {
       const { listRoutes } = await import('@palaver/gateway/list-routes');
       const routes = await listRoutes(toGatewayEnv(upstream));
-      const rows = routes.map(({ template, grpcPath, legacy }) => [
-        template,
-        grpcPath.slice(1),
-        legacy ? 'legacy' : '',
-      ]);
-      if (json) printJson(rows.map(([path, method, kind]) => ({ path, method, isLegacy: kind === 'legacy' })));
-      else process.stdout.write(`${toTable(['Path', 'Method', ''], rows)}\n`);
+      const listed = routes.map(({ template, grpcPath, legacy }) => {
+        return { path: template, method: grpcPath.slice(1), isLegacy: legacy !== undefined };
+      });
+      const rows = listed.map(({ path, method, isLegacy }) => [path, method, isLegacy ? 'legacy' : '']);
+      if (json) printJson(listed);
+      else printTable(['Path', 'Method', ''], rows);
     });
   gateway
     .command('client')
@@ -51,7 +50,7 @@ export function addGatewayCommands(gateway: Command): void {
       });
       const table = rows.map((row) => [row.path, String(row.own), String(row.other), row.verdict]);
       if (json) printJson(rows);
-      else process.stdout.write(`${toTable(['Path', 'Here', 'There', 'Verdict'], table)}\n`);
+      else printTable(['Path', 'Here', 'There', 'Verdict'], table);
       if (rows.some(({ verdict }) => verdict !== 'same')) process.exitCode = 1;
     });
 }

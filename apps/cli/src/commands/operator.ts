@@ -8,7 +8,7 @@ import {
   toOperatorsFile,
 } from '@palaver/service-kit/internal';
 import { type Command, Option } from 'commander';
-import { toTable } from '../table.ts';
+import { printTable } from '../table.ts';
 import { recordCommand } from './audit.ts';
 
 export function addOperatorCommands(program: Command): void {
@@ -29,9 +29,8 @@ export function addOperatorCommands(program: Command): void {
     .description('print the names, roles and dates of all operators')
     .action(() => {
       const rows = (loadOperators(toFile()) ?? []).map(({ name, role, createdAt }) => [name, role, createdAt]);
-      process.stdout.write(
-        rows.length ? `${toTable(['Name', 'Role', 'Added'], rows)}\n` : 'There are no named operators.\n',
-      );
+      if (rows.length > 0) printTable(['Name', 'Role', 'Added'], rows);
+      else process.stdout.write('There are no named operators.\n');
     });
   operator
     .command('revoke')

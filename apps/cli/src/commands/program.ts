@@ -4,7 +4,7 @@ import { checkProgramFiles, drawProgramFiles, type MenuReport } from '@palaver/u
 import { writeNewProgram } from '@palaver/ussd/commands/new-program';
 import { type Command, InvalidArgumentError } from 'commander';
 import { toCount } from '../options.ts';
-import { printJson, toTable } from '../table.ts';
+import { printJson, printTable } from '../table.ts';
 import { prepareFlow } from './phone.ts';
 
 interface ProgramOptions {
@@ -124,8 +124,8 @@ function addVersions(program: Command): void {
         `${version}${isCurrent ? ' (in use)' : ''}`,
         ...[usedAt, publishedBy ?? 'folder', note ?? ''],
       ]);
-      const table = toTable(['Version', 'Used', 'By', 'Note'], rows);
-      process.stdout.write(rows.length > 0 ? `${table}\n` : `There is no version of ${name}.\n`);
+      if (rows.length > 0) printTable(['Version', 'Used', 'By', 'Note'], rows);
+      else process.stdout.write(`There is no version of ${name}.\n`);
     });
   program
     .command('rollback')

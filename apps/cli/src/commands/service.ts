@@ -1,16 +1,9 @@
 import { type Env, runMain, StartError, withEnvFile } from '@palaver/service-kit';
 import { toConfigMessage } from '@palaver/service-kit/internal';
 import type { Command } from 'commander';
+import { serviceTitles } from '../service-titles.ts';
 import type { ServiceName } from '../services.ts';
 import { addGatewayCommands } from './gateway.ts';
-
-const titles: Record<ServiceName, string> = {
-  ussd: 'USSD gateway',
-  agent: 'agent service',
-  gateway: 'query gateway',
-  devnode: 'development node',
-  console: 'console page',
-};
 
 /** A command imports what it needs when it runs, so that the others start at once. */
 export function addServiceCommands(program: Command): void {
@@ -33,7 +26,7 @@ export function addServiceCommands(program: Command): void {
       await migrateAgent(env, createBundledPlugins());
       process.stdout.write('The databases are up to date.\n');
     });
-  for (const [name, title] of Object.entries(titles) as [ServiceName, string][]) {
+  for (const [name, title] of Object.entries(serviceTitles) as [ServiceName, string][]) {
     const command = program.command(name).description(`run the ${title} alone`);
     command.action(() => runMain((env) => startAlone(name, env), process.env));
     if (name === 'ussd') addRotateKeys(command);

@@ -2,7 +2,7 @@ import { withEnvFile } from '@palaver/service-kit';
 import type { ExportFormat, SubmissionQuery } from '@palaver/ussd/commands/submissions';
 import { type Command, Option } from 'commander';
 import { toCount } from '../options.ts';
-import { toTable } from '../table.ts';
+import { printTable } from '../table.ts';
 
 const statuses = ['stored', 'queued', 'sent', 'failed'];
 const load = () => import('@palaver/ussd/commands/submissions');
@@ -18,11 +18,10 @@ export function addSubmissionCommands(program: Command): void {
       const rows = found.submissions.map((each) => {
         return [each.instanceId, each.formId, each.createdAt, each.status, each.fault ?? ''];
       });
-      if (counts.length === 0) process.stdout.write('There are no submissions.\n');
-      else
-        process.stdout.write(
-          `${toTable(['Form', 'Status', 'Count'], counts)}\n\n${toTable(['Instance', 'Form', 'Completed', 'Status', 'Fault'], rows)}\n`,
-        );
+      if (counts.length === 0) return void process.stdout.write('There are no submissions.\n');
+      printTable(['Form', 'Status', 'Count'], counts);
+      process.stdout.write('\n');
+      printTable(['Instance', 'Form', 'Completed', 'Status', 'Fault'], rows);
     });
   withFilter(submissions.command('export').description('print all submissions'))
     .addOption(

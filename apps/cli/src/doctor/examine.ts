@@ -57,12 +57,7 @@ function checkConfig(env: Env): Finding[] {
   });
   faults.push(...unknownVariables(env), ...misspeltVariables(env));
   if (faults.length === 0) return [{ what: 'configuration', state: 'ok', found: 'every variable is right' }];
-  return [...new Set(faults)].map((found) => ({
-    what: 'configuration',
-    state: 'fault',
-    found,
-    remedy: 'see .env.example',
-  }));
+  return [...new Set(faults)].map((fault) => toFinding('configuration', fault, 'see .env.example', ''));
 }
 
 function checkData(env: Env): Finding {
@@ -83,14 +78,9 @@ async function checkDatabase(env: Env): Promise<Finding> {
     const fault = await reachDatabase(url, keys ?? []);
     if (fault) return { what, state: 'fault', found: fault, remedy: 'check DATABASE_URL and DATA_ENCRYPTION_KEY' };
   }
-  if (!env.DATABASE_URL)
-    return {
-      what,
-      state: 'ok',
-      found: 'embedded SQLite in the data folder',
-      remedy: 'DATABASE_URL=postgres://… moves it to PostgreSQL',
-    };
-  return { what, state: 'ok', found: 'answers' };
+  if (env.DATABASE_URL) return { what, state: 'ok', found: 'answers' };
+  const remedy = 'DATABASE_URL=postgres://… moves it to PostgreSQL';
+  return { what, state: 'ok', found: 'embedded SQLite in the data folder', remedy };
 }
 
 async function checkRedis({ REDIS_URL: url }: Env): Promise<Finding> {
@@ -164,12 +154,10 @@ function checkOptions(env: Env): Finding[] {
 }
 
 async function checkRunning(env: Env): Promise<Finding[]> {
-  const { agent, gateway, ussd } = defaultPorts;
-  const ports = { agent, gateway, ussd };
+  const { agent, gateway, ussd } = services;
   return Promise.all(
-    Object.entries(ports).map(async ([name, port]): Promise<Finding> => {
-      const { title, portName } = services[name as keyof typeof ports];
-      const url = `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env[portName] || port}`;
+    [agent, gateway, ussd].map(async ({ name, title, portName }): Promise<Finding> => {
+      const url = `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env[portName] || defaultPorts[name]}`;
       const fault = await reachHttp(`${url}/health`);
       if (fault) return toOff(title, `not running at ${url}`, 'npm start');
       return { what: title, state: 'ok', found: `runs at ${url}` };

@@ -1,9 +1,9 @@
 import { create } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
-import { type ModuleError, refuseArgument, refuseByModule } from '../chain.ts';
+import { refuseArgument, refuseByModule } from '../chain.ts';
 import { isAddress, toAccountNumber } from '../txs/decode-tx.ts';
-import { createTable, emptyTable } from '../world/world.ts';
-import { type Answer, answer, answerPage, type ById, type Paged, paginate, type Query, type View } from './query.ts';
+import { createTable } from '../world/world.ts';
+import { type Answer, answer, answerPage, type ById, type Paged, type Query, type View } from './query.ts';
 
 export const authQueries = {
   Account: (view, { address }: { address: string }) =>
@@ -40,8 +40,7 @@ export const bankQueries = {
   },
   AllBalances({ world }, { address, pagination }: Paged & { address: string }) {
     if (address === '') return refuseArgument(emptyAddress);
-    const coins = world.coinsByAddress.get(address) ?? emptyTable();
-    return answerPage('balances', paginate(coins.rows, pagination));
+    return answerPage('balances', world.coinsByAddress.get(address)?.rows ?? [], pagination);
   },
   TotalSupply({ world }, { pagination }: Paged) {
     const supply = new Map<string, bigint>();
@@ -49,15 +48,9 @@ export const bankQueries = {
       for (const { value } of rows) supply.set(value.denom, (supply.get(value.denom) ?? 0n) + BigInt(value.amount));
     }
     const coins = [...supply].map(([denom, amount]) => ({ denom, amount: String(amount) }));
-    return answerPage('supply', paginate(createTable(coins, ({ denom }) => denom).rows, pagination));
+    return answerPage('supply', createTable(coins, ({ denom }) => denom).rows, pagination);
   },
 } satisfies Record<string, Query>;
-
-const errorOf = (code: number, text: string): ModuleError => ({ codespace: 'token', code, text });
-const errors = {
-  token: errorOf(1001, 'token not found'),
-  properties: errorOf(1002, 'token properties not found'),
-};
 
 export const tokenQueries = {
   Params: ({ world }) => answer({ params: world.params.token }),
@@ -68,8 +61,8 @@ export const tokenQueries = {
     const properties = world.tokenProperties.get(id);
     const token = properties && world.tokensByName.get(properties.name);
     if (!token) {
-      const detail = `${errors.properties.text} for ${id}: no TokenProperties for token ${id}`;
-      return refuseByModule(errors.properties, detail);
+      const detail = `token properties not found for ${id}: no TokenProperties for token ${id}`;
+      return refuseByModule('token', 1002, `token properties not found: ${detail}`);
     }
     return answer({
       name: token.name,
@@ -88,15 +81,14 @@ export const tokenQueries = {
 
   TokenList({ world }, { minter, pagination }: Paged & { minter: string }) {
     if (minter === '') return refuseArgument('invalid request');
-    const tokens = world.tokensByMinter.get(minter) ?? emptyTable();
-    return answerPage('tokenDocs', paginate(tokens.rows, pagination));
+    return answerPage('tokenDocs', world.tokensByMinter.get(minter)?.rows ?? [], pagination);
   },
 
   TokenDoc({ world }, { minter, contractAddress }: { minter: string; contractAddress: string }) {
     if (minter === '' || contractAddress === '') return refuseArgument('invalid request');
     const tokenDoc = world.tokensByMinter.get(minter)?.get(contractAddress);
     if (tokenDoc) return answer({ tokenDoc });
-    const detail = `${errors.token.text} minter ${minter} and contract address ${contractAddress}`;
-    return refuseByModule(errors.token, detail);
+    const detail = `token not found minter ${minter} and contract address ${contractAddress}`;
+    return refuseByModule('token', 1001, `token not found: ${detail}`);
   },
 } satisfies Record<string, Query>;

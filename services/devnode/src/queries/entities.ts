@@ -1,19 +1,17 @@
-import { type ModuleError, type Refusal, refuseArgument, refuseByModule, refuseMissing } from '../chain.ts';
+import { type Refusal, refuseArgument, refuseByModule, refuseMissing } from '../chain.ts';
 import {
   type AgentDeposit,
   type Dispute,
   type Entity,
-  emptyTable,
   type IidDocument,
   type Intent,
   type MemberBudget,
-  type Row,
   type Table,
   toIntentKey,
   toSubjectKey,
   type World,
 } from '../world/world.ts';
-import { type Answer, answer, answerPage, type ById, type Page, type Paged, paginate, type Query } from './query.ts';
+import { type Answer, answer, answerPage, type ById, type Paged, type Query } from './query.ts';
 
 export const entityQueries = {
   Params: ({ world }) => answer({ params: world.params.entity }),
@@ -22,7 +20,7 @@ export const entityQueries = {
   EntityIidDocument: ({ world }, { id }: ById) => withEntity(world, id, (_, iidDocument) => answer({ iidDocument })),
   EntityVerified: ({ world }, { id }: ById) =>
     withEntity(world, id, ({ entityVerified }) => answer({ entityVerified })),
-  EntityList: ({ world }, { pagination }: Paged) => answerPage('entities', paginate(world.entities.rows, pagination)),
+  EntityList: ({ world }, { pagination }: Paged) => answerPage('entities', world.entities.rows, pagination),
 } satisfies Record<string, Query>;
 
 function withEntity(world: World, id: string, use: (entity: Entity, document: IidDocument) => Answer): Answer {
@@ -34,8 +32,7 @@ function withEntity(world: World, id: string, use: (entity: Entity, document: Ii
 }
 
 export const iidQueries = {
-  IidDocuments: ({ world }, { pagination }: Paged) =>
-    answerPage('iidDocuments', paginate(world.iidDocuments.rows, pagination)),
+  IidDocuments: ({ world }, { pagination }: Paged) => answerPage('iidDocuments', world.iidDocuments.rows, pagination),
   IidDocument({ world }, { id }: ById) {
     if (id === '') return refuseArgument('iid Doc id cannot be empty');
     const iidDocument = world.iidDocuments.get(id);
@@ -54,79 +51,65 @@ const roleNames: Record<number, string> = {
   [evaluator]: 'DISPUTE_TARGET_ROLE_EVALUATOR',
 };
 
-const errorOf = (code: number, text: string): ModuleError => ({ codespace: 'claims', code, text });
-const errors = {
-  collection: errorOf(1001, 'collection not found'),
-  claim: errorOf(1100, 'claim not found'),
-  dispute: errorOf(1200, 'dispute not found'),
-  intent: errorOf(1500, 'intent not found'),
-  memberBudget: errorOf(1800, 'member budget not found'),
-  deposit: errorOf(1901, 'agent performance-deposit balance not found'),
-  disputeOfSubject: errorOf(1910, 'no dispute found for this (subject_id, target_role)'),
-};
+const refuseClaims = (code: number, text: string): Refusal => refuseByModule('claims', code, text);
 
 export const claimsQueries = {
   Params: ({ world }) => answer({ params: world.params.claims }),
   Collection: ({ world }, { id }: ById) =>
-    answerOne('collection', id, {
-      found: world.collections.get(id),
-      missing: refuseByModule(errors.collection, `for ${id}`),
-    }),
-  CollectionList: ({ world }, { pagination }: Paged) =>
-    answerPage('collections', paginate(world.collections.rows, pagination)),
+    answerOne({ collection: world.collections.get(id) }, id, refuseClaims(1001, `collection not found: for ${id}`)),
+  CollectionList: ({ world }, { pagination }: Paged) => answerPage('collections', world.collections.rows, pagination),
   Claim: ({ world }, { id }: ById) =>
-    answerOne('claim', id, { found: world.claims.get(id), missing: refuseByModule(errors.claim, `for ${id}`) }),
-  ClaimList: ({ world }, { pagination }: Paged) => answerPage('claims', paginate(world.claims.rows, pagination)),
+    answerOne({ claim: world.claims.get(id) }, id, refuseClaims(1100, `claim not found: for ${id}`)),
+  ClaimList: ({ world }, { pagination }: Paged) => answerPage('claims', world.claims.rows, pagination),
   Dispute: ({ world }, { proof }: { proof: string }) =>
-    answerOne('dispute', proof, {
-      found: world.disputes.get(proof),
-      missing: refuseByModule(errors.dispute, `for proof ${proof}`),
-    }),
-  DisputeList: ({ world }, { pagination }: Paged) => answerPage('disputes', paginate(world.disputes.rows, pagination)),
-  Intent: ({ world }, request: IntentRequest) =>
-    answerOne('intent', request.id && request.agentAddress && request.collectionId, {
-      found: world.intents.get(toIntentKey(request)),
-      missing: refuseByModule(errors.intent, `for id ${request.id}`),
-    }),
-  IntentList: ({ world }, { pagination }: Paged) => answerPage('intents', paginate(world.intents.rows, pagination)),
-  CollectionMember: ({ world }, { collectionId, memberAddress }: MemberBudget) =>
-    answerOne('memberBudget', collectionId && memberAddress, {
-      found: world.budgetsByCollection.get(collectionId)?.get(memberAddress),
-      missing: refuseByModule(errors.memberBudget, `for collection ${collectionId} member ${memberAddress}`),
-    }),
-  CollectionMemberList: ({ world }, { collectionId, pagination }: InCollection) =>
-    answerList('memberBudgets', collectionId, paginate(rowsOf(world.budgetsByCollection, collectionId), pagination)),
-  DisputeBySubject: ({ world }, request: Pick<Dispute, 'subjectId' | 'targetRole'>) =>
-    answerOne('dispute', request.subjectId, {
-      found: world.disputesBySubject.get(toSubjectKey(request)),
-      missing: refuseByModule(
-        errors.disputeOfSubject,
-        `subject ${request.subjectId} role ${roleNames[request.targetRole] ?? request.targetRole}`,
-      ),
-    }),
+    answerOne(
+      { dispute: world.disputes.get(proof) },
+      proof,
+      refuseClaims(1200, `dispute not found: for proof ${proof}`),
+    ),
+  DisputeList: ({ world }, { pagination }: Paged) => answerPage('disputes', world.disputes.rows, pagination),
+  Intent({ world }, request: IntentRequest) {
+    const missing = refuseClaims(1500, `intent not found: for id ${request.id}`);
+    const asked = request.id && request.agentAddress && request.collectionId;
+    return answerOne({ intent: world.intents.get(toIntentKey(request)) }, asked, missing);
+  },
+  IntentList: ({ world }, { pagination }: Paged) => answerPage('intents', world.intents.rows, pagination),
+  CollectionMember({ world }, { collectionId, memberAddress }: MemberBudget) {
+    const memberBudget = world.budgetsByCollection.get(collectionId)?.get(memberAddress);
+    const detail = `for collection ${collectionId} member ${memberAddress}`;
+    const missing = refuseClaims(1800, `member budget not found: ${detail}`);
+    return answerOne({ memberBudget }, collectionId && memberAddress, missing);
+  },
+  CollectionMemberList: ({ world }, request: InCollection) =>
+    answerList('memberBudgets', world.budgetsByCollection, request),
+  DisputeBySubject({ world }, request: Pick<Dispute, 'subjectId' | 'targetRole'>) {
+    const detail = `subject ${request.subjectId} role ${roleNames[request.targetRole] ?? request.targetRole}`;
+    const missing = refuseClaims(1910, `no dispute found for this (subject_id, target_role): ${detail}`);
+    return answerOne({ dispute: world.disputesBySubject.get(toSubjectKey(request)) }, request.subjectId, missing);
+  },
   DisputeListForSubject({ world }, { subjectId }: Pick<Dispute, 'subjectId'>) {
     if (subjectId === '') return refuseArgument('invalid request');
     const keys = [submitter, evaluator].map((targetRole) => toSubjectKey({ subjectId, targetRole }));
     return answer({ disputes: keys.flatMap((key) => world.disputesBySubject.get(key) ?? []) });
   },
-  AgentDepositBalance: ({ world }, { collectionId, agentAddress }: AgentDeposit) =>
-    answerOne('balance', collectionId && agentAddress, {
-      found: world.depositsByCollection.get(collectionId)?.get(agentAddress),
-      missing: refuseByModule(errors.deposit, `for collection ${collectionId} agent ${agentAddress}`),
-    }),
-  AgentDepositBalanceList: ({ world }, { collectionId, pagination }: InCollection) =>
-    answerList('balances', collectionId, paginate(rowsOf(world.depositsByCollection, collectionId), pagination)),
+  AgentDepositBalance({ world }, { collectionId, agentAddress }: AgentDeposit) {
+    const balance = world.depositsByCollection.get(collectionId)?.get(agentAddress);
+    const detail = `for collection ${collectionId} agent ${agentAddress}`;
+    const missing = refuseClaims(1901, `agent performance-deposit balance not found: ${detail}`);
+    return answerOne({ balance }, collectionId && agentAddress, missing);
+  },
+  AgentDepositBalanceList: ({ world }, request: InCollection) =>
+    answerList('balances', world.depositsByCollection, request),
 } satisfies Record<string, Query>;
 
-function rowsOf<T>(tables: ReadonlyMap<string, Table<T>>, collectionId: string): readonly Row<T>[] {
-  return (tables.get(collectionId) ?? emptyTable<T>()).rows;
+function answerList<T>(field: string, tables: ReadonlyMap<string, Table<T>>, request: InCollection): Answer {
+  const { collectionId, pagination } = request;
+  if (collectionId === '') return refuseArgument('invalid request');
+  return answerPage(field, tables.get(collectionId)?.rows ?? [], pagination);
 }
 
-function answerList<T>(field: string, collectionId: string, page: Page<T> | Refusal): Answer {
-  return collectionId === '' ? refuseArgument('invalid request') : answerPage(field, page);
-}
-
-function answerOne(field: string, asked: string, { found, missing }: { found: unknown; missing: Refusal }): Answer {
+/** `found` is the one field of the answer. */
+function answerOne(found: Record<string, unknown>, asked: string, missing: Refusal): Answer {
   if (asked === '') return refuseArgument('invalid request');
-  return found === undefined ? missing : answer({ [field]: found });
+  return Object.values(found).includes(undefined) ? missing : answer(found);
 }

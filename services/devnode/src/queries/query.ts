@@ -37,7 +37,7 @@ export interface Paged {
   pagination?: PageRequest | undefined;
 }
 
-export interface Page<T> {
+interface Page<T> {
   ok: true;
   values: T[];
   pagination: { nextKey: Uint8Array; total: bigint };
@@ -63,9 +63,9 @@ export function paginate<T>(rows: readonly Row<T>[], request: PageRequest | unde
   };
 }
 
-export function answerPage<T>(field: string, page: Page<T> | Refusal): Answer {
-  if (!page.ok) return page;
-  return { ok: true, response: { [field]: page.values, pagination: page.pagination } };
+export function answerPage(field: string, rows: readonly Row<unknown>[], request: PageRequest | undefined): Answer {
+  const page = paginate(rows, request);
+  return page.ok ? answer({ [field]: page.values, pagination: page.pagination }) : page;
 }
 
 /** A key that is gone still marks a place: the walk continues at the next higher one, also in reverse. */

@@ -52,11 +52,8 @@ export async function loadWorld({ protocol, seed, agent = {} }: WorldOptions): P
     documents.push(...own.documents.flatMap((json) => parse<IidDocument>('agent.json', documentType, json)));
   }
   const tokens = parseList<Token>('tokens.json', 'ixo.token.v1beta1.Token', (token) => token.name);
-  const tokenProperties = parseList<TokenProperties>(
-    'token-properties.json',
-    'ixo.token.v1beta1.TokenProperties',
-    toId,
-  );
+  const propertiesType = 'ixo.token.v1beta1.TokenProperties';
+  const tokenProperties = parseList<TokenProperties>('token-properties.json', propertiesType, toId);
   const disputes = parseList<Dispute>('disputes.json', 'ixo.claims.v1beta1.Dispute', toProof);
   const toMember = ({ memberAddress }: MemberBudget) => memberAddress;
   const budgets = parseList<MemberBudget>('member-budgets.json', 'ixo.claims.v1beta1.MemberBudget', (budget) =>
@@ -76,15 +73,10 @@ export async function loadWorld({ protocol, seed, agent = {} }: WorldOptions): P
     claims: createTable(parseList<Claim>('claims.json', 'ixo.claims.v1beta1.Claim', toClaimId), toClaimId),
     disputes: createTable(disputes, toProof),
     disputesBySubject: new Map(disputes.map((dispute) => [toSubjectKey(dispute), dispute])),
-    budgetsByCollection: byCollection(budgets, toMember),
-    depositsByCollection: byCollection(deposits, toAgent),
+    budgetsByCollection: tablesBy(budgets, toCollectionId, toMember),
+    depositsByCollection: tablesBy(deposits, toCollectionId, toAgent),
     intents: createTable(parseList<Intent>('intents.json', 'ixo.claims.v1beta1.Intent', toIntentKey), toIntentKey),
-    tokensByMinter: new Map(
-      [...Map.groupBy(tokens, (token) => token.minter)].map(([minter, minted]) => [
-        minter,
-        createTable(minted, (token) => token.contractAddress),
-      ]),
-    ),
+    tokensByMinter: tablesBy(tokens, toMinter, ({ contractAddress }) => contractAddress),
     tokensByName: new Map(tokens.map((token) => [token.name, token])),
     tokenProperties: createTable(tokenProperties, toId),
     sendGrants: createTable<SendGrant>([], () => ''),
@@ -97,15 +89,17 @@ export async function loadWorld({ protocol, seed, agent = {} }: WorldOptions): P
   return world;
 }
 
+const toMinter = ({ minter }: Token) => minter;
+const toCollectionId = ({ collectionId }: { collectionId: string }) => collectionId;
 const toClaimId = (claim: Claim) => claim.claimId;
 const toProof = (dispute: Dispute) => dispute.data?.proof ?? '';
 
 const toCollectionKey = ({ collectionId }: { collectionId: string }, address: string) =>
   collectionId && address && `${collectionId}/${address}`;
 
-function byCollection<T extends { collectionId: string }>(items: T[], toKey: (item: T) => string) {
-  const groups = Map.groupBy(items, ({ collectionId }) => collectionId);
-  return new Map([...groups].map(([id, group]): [string, Table<T>] => [id, createTable(group, toKey)]));
+function tablesBy<T>(items: T[], groupOf: (item: T) => string, keyOf: (item: T) => string): Map<string, Table<T>> {
+  const groups = Map.groupBy(items, groupOf);
+  return new Map([...groups].map(([id, group]) => [id, createTable(group, keyOf)]));
 }
 
 function findLooseEnds(world: World): string[] {

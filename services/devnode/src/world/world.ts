@@ -117,10 +117,6 @@ export function createTable<T>(values: Iterable<T>, keyOf: (value: T) => string)
   };
 }
 
-export function emptyTable<T>(): Table<T> {
-  return { rows: [], get: () => undefined };
-}
-
 /** The index of the first row whose key is not below `key`. */
 function findPlace(rows: readonly Row<unknown>[], key: Buffer): number {
   let low = 0;
