@@ -1,6 +1,13 @@
 // A reply that is under way ends when the token that asked for it, or a proof of it, is revoked, on whichever door and instance.
+import { join } from 'node:path';
+import { openStore } from '@palaver/store';
+import { createTempDir } from '@palaver/test-kit';
 import { createDelegation, createSigner, parseToken } from '@palaver/ucan';
+import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { ask, pay } from './ask-approval.ts';
+import { createBank, readPaid } from './bank-plugin.ts';
+import { openSocket } from './connect-socket.ts';
 import { createGate } from './gate-plugin.ts';
 import { chatCapability, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
@@ -133,4 +140,39 @@ test('so it is on another instance, without Redis too', async () => {
   const outcome = outcomeOf(followed);
   await ana.send('DELETE', `/delegation/${cid}`);
   expect(await outcome).toBe('cut');
+});
+
+test('a socket does nothing more once its token is revoked, also where the word of that was lost', async () => {
+  await using dir = await createTempDir();
+  const paidFile = join(dir.path, 'paid');
+  await using bank = await startTestAgent({ engine: 'sqlite', plugins: [createBank(paidFile)] });
+  const ana = await bank.createUser();
+  const { serialized, cid } = await lend(ana, bank.did);
+  await ana.send('POST', '/delegation', { raw: serialized });
+  const sessionId = await ana.createSession();
+  const sockets = Array.from({ length: 3 }, () =>
+    openSocket(bank.url, { query: { sessionId }, auth: { ucanDelegation: serialized } }),
+  );
+  await Promise.all(sockets.map(({ event }) => event('connected')));
+  const { asked, frames } = await ask(ana, sessionId, pay(20));
+  const store = await openStore(bank.databaseUrl);
+  await sql`update agent_delegation set revoked = 1 where cid = ${cid}`.execute(store.db);
+  await store.close();
+
+  const { runId, approvalId } = asked ?? {};
+  const [one, two, three] = sockets;
+  const reply = await one?.socket
+    .timeout(5_000)
+    .emitWithAck('approval_response', { runId, approvalId, approved: true });
+  expect(reply).toMatchObject({ code: 'UCAN_NOT_ALLOWED' });
+  two?.socket.emit('tool_result', { toolCallId: 'x', result: 1 });
+  three?.socket.emit('action_call_result', { sessionId, toolCallId: 'x', result: 1 });
+  for (const socket of sockets) {
+    expect(await socket.event('error')).toMatchObject({ code: 'UCAN_NOT_ALLOWED' });
+    await socket.disconnected();
+  }
+  expect(readPaid(paidFile)).toEqual([]);
+  expect((await ana.liveRun(sessionId))?.status).toBe('waiting');
+  await ana.abort(sessionId);
+  await frames.return();
 });

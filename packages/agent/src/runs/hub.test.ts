@@ -40,6 +40,20 @@ test('a small message does not wait for the large ones of others', async () => {
 });
 
 describe.each(engines)('on %s', (engine) => {
+  test('a run that was deleted without word to this instance ends as aborted at the next look, and is not kept', async () => {
+    await using own = await openHub(engine, { execute: ({ run }) => rejectOnAbort(run.signal) });
+    const run = await own.submit();
+    await waitFor('its begin', () => run.status === 'running');
+    await own.hub.checkOwned();
+    expect(run.signal.aborted).toBe(false);
+    const sessions = createSessionStore(own.store, { name: 'Test', did: 'did:key:zAgent' } as never);
+    await sessions.remove(run.userDid, run.sessionId);
+    await own.hub.checkOwned();
+    expect(run.signal.aborted).toBe(true);
+    expect(await run.answer).toMatchObject({ status: 'aborted' });
+    expect(own.hub.find(run.runId)).toBeUndefined();
+  });
+
   test('no step begins once a run is handed over', async () => {
     const cancelled = Promise.withResolvers<void>();
     const refused = Promise.withResolvers<unknown>();

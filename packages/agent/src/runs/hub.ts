@@ -175,10 +175,14 @@ export function createTurnHub(parts: TurnHubParts) {
       broadcast.publish({ kind: 'drop', sessionId });
     },
 
-    /** Cancels runs marked as aborted (a broadcast may be lost) and releases runs that are not here (the reply to a begin may be). */
+    /** Cancels runs that are marked as aborted or deleted (a broadcast may be lost) and releases runs that are not here (the reply to a begin may be). */
     async checkOwned(): Promise<void> {
+      const here = live.all();
       const all = await runs.ofInstance(instance);
       for (const { runId, isAborting } of all) if (isAborting) live.cancel(runId);
+      const stored = new Set(all.map(({ runId }) => runId));
+      for (const { run } of here)
+        if (!stored.has(run.runId) && !(await runs.state(run.runId))) live.drop(run.sessionId);
       for (const { isAborting: _, ...owned } of all) {
         if (live.isOwn(owned.runId) || !(await runs.release(owned))) continue;
         logger.warn({ runId: owned.runId }, 'a run that nobody carried out was released');

@@ -234,17 +234,27 @@ const tooMuchSent = new AppError('RATE_LIMITED', 'Your address has sent too much
 
 type Handler = (payload: unknown, acknowledge: (reply: unknown) => void) => void;
 
+type ClientEventName = (typeof clientEvents)[number]['name'];
+
+/** They change nothing. Every other event acts for the user, and is handled only while its credential signs in. */
+const readingEvents: readonly ClientEventName[] = ['ping', 'subscribe', 'list-events', 'status'];
+
 /** A handler that throws must not take the process down. A socket over the limit receives an error and is disconnected. */
-function createHandlers(socket: AgentSocket, { logger, limit }: SocketParts, counter: string) {
-  return (event: (typeof clientEvents)[number]['name'], handle: Handler): void => {
-    socket.on(event, async (payload: unknown, acknowledge?: unknown) => {
+function createHandlers(socket: AgentSocket, parts: SocketParts, counter: string) {
+  const { logger, limit } = parts;
+  return (event: ClientEventName, handle: Handler): void => {
+    socket.on(event, async (payload: unknown, reply?: unknown) => {
+      const acknowledge = (answer: unknown) => typeof reply === 'function' && reply(answer);
       try {
         const standing = await limit(counter);
         if (socket.disconnected) return;
         if (standing?.isOver) return disconnectFor(socket, toRateError(standing));
-        handle(payload, typeof acknowledge === 'function' ? (reply) => acknowledge(reply) : () => {});
+        // The broadcast of a revocation or a deletion may be lost.
+        if (!readingEvents.includes(event)) await checkAdmission(socket.data, parts);
+        if (!socket.disconnected) handle(payload, acknowledge);
       } catch (error) {
-        logger.warn({ err: error, event }, 'a socket event could not be handled');
+        acknowledge(toErrorBody(toKnown(error, logger)));
+        if (error instanceof AppError) disconnectFor(socket, error);
       }
     });
   };
