@@ -14,6 +14,7 @@ import {
 import { loadSigner } from './app/create-identity.ts';
 import { createOpenPlaces } from './auth/open-connections.ts';
 import { deriveKey } from './auth/seal.ts';
+import type { Erasures } from './cluster/erasures.ts';
 import { agentConfigSchema } from './config.ts';
 import type { OraclePlugin } from './define/plugin.ts';
 import type { Reading } from './store/messages.ts';
@@ -28,6 +29,7 @@ interface UserDataParts {
   plugins: readonly OraclePlugin[];
   /** Ends what runs for a session that is about to be removed. */
   dropSession?(sessionId: string): void;
+  erasures?: Pick<Erasures, 'during'>;
 }
 
 type AskedBy = { actor: AuditActor; from: string | null };
@@ -51,7 +53,7 @@ interface ExportReader {
   reading: Reading;
 }
 
-export function createUserData({ store, audit, agentDid, plugins, dropSession }: UserDataParts) {
+export function createUserData({ store, audit, agentDid, plugins, dropSession, erasures }: UserDataParts) {
   const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
   const sealedTables = parts.flatMap(({ sealed = [] }) => sealed);
   const exported = createRecentKeys();
@@ -112,12 +114,14 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
       const list = (db: Pick<typeof store.db, 'selectFrom'>) =>
         db.selectFrom('agent_session').select('id').where('user_did', '=', did).execute();
       for (const { id } of await list(store.db)) dropSession?.(id);
-      const erased = await store.transaction(async (trx) => {
-        const sessions = await list(trx);
-        for (const part of parts) await part.erase(trx, toPerson(did));
-        await audit.record({ ...by, action: 'data.erased', subject: audit.person(did) }, trx);
-        return sessions;
-      });
+      const erase = () =>
+        store.transaction(async (trx) => {
+          const sessions = await list(trx);
+          for (const part of parts) await part.erase(trx, toPerson(did));
+          await audit.record({ ...by, action: 'data.erased', subject: audit.person(did) }, trx);
+          return sessions;
+        });
+      const erased = await (erasures ? erasures.during(did, erase) : erase());
       // Again: sockets may have been admitted in the meantime.
       for (const { id } of erased) dropSession?.(id);
     },

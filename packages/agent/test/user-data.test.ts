@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { createBundledPlugins } from '@palaver/agent-plugins';
 import { openStore } from '@palaver/store';
 import { engines, listTables, searchDatabase } from '@palaver/test-kit';
+import { createSigner } from '@palaver/ucan';
 import { describe, expect, test } from 'vitest';
 import type { CreditsDatabase } from '../../agent-plugins/src/credits/credits-schema.ts';
 import { agentPersonalData } from '../src/store/personal-data.ts';
@@ -171,4 +173,32 @@ describe.each(engines)("a user's data on %s", (engine) => {
     const names = await listTables(agent.databaseUrl);
     expect(names.filter((name) => !claimed.has(name) && !impersonal.test(name))).toEqual([]);
   });
+});
+
+test('whoever stores something again and again keeps no user from being erased, at any instance', async () => {
+  const own = { ORACLE_PRIVATE_KEY: (await createSigner()).toSecret() };
+  const statuses: number[] = [];
+  let store = async () => 0;
+  const slow = createTestPlugin({
+    name: 'slow',
+    personalData: {
+      tables: [],
+      collect: async () => ({}),
+      // Another write in the middle of each try.
+      erase: async () => void statuses.push(await store()),
+    },
+  });
+  await using here = await startTestAgent({ engine: 'postgres', env: own, plugins: [slow] });
+  await using there = await startTestAgent({ databaseUrl: here.databaseUrl, env: own });
+  const ana = await here.createUser();
+  const atBoth = [ana, await there.createUser(ana.signer)];
+  store = async () => {
+    const replies = await Promise.all(atBoth.map((user) => user.send('POST', '/memory', { text: randomUUID() })));
+    return Math.min(...replies.map(({ status }) => status));
+  };
+  expect(await store()).toBe(201);
+  expect(await ana.send('DELETE', '/me')).toMatchObject({ status: 200 });
+  // The word of an erasure may reach the other instance after the first try has begun.
+  expect(statuses.at(-1)).toBe(503);
+  expect(await store()).toBe(201);
 });

@@ -153,6 +153,24 @@ describe.each(engines)('the runner on %s', (engine) => {
       .execute();
   });
 
+  test('a task whose session is deleted as it is claimed leaves those that were claimed before', async () => {
+    const gone = await addDue({ in: '1 minute' }, 2_000, 'gone', { of: 'did:key:zGone' });
+    const kept = await addDue({ in: '1 minute' }, 1_000, 'kept', { of: 'did:key:zKept' });
+    let taken = 0;
+    const db = store.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        if (result.numAffectedRows) taken += 1;
+        if (taken === 2) await store.db.deleteFrom('agent_task').where('id', '=', gone).execute();
+        return result;
+      },
+    });
+    const deleting = createTaskStore({ ...store, db }, (client) => client);
+    const claimed = await deleting.claim({ instance: 'one', leaseMs: 60_000, limit: 20 });
+    expect(claimed.map(({ id }) => id)).toEqual([kept]);
+    await tasks.cancel('did:key:zKept', kept);
+  });
+
   test('tasks that are queued in their session leave room for others', async () => {
     const users = Array.from({ length: 25 }, (_, index) => `did:key:zQueued${index}`);
     const ids = await Promise.all(users.map((of) => addDue({ in: '1 minute' }, Date.now() - 60_000, 'queued', { of })));

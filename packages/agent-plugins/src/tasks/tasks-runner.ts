@@ -9,7 +9,8 @@ import type { ClaimedTask, TaskStore } from './tasks-store.ts';
 
 export interface TaskRunnerParts {
   tasks: TaskStore;
-  open: PluginContext['open'];
+  /** Opens the run `begun` where there is one, whatever became of its key. */
+  open(message: Parameters<PluginContext['open']>[0], begun?: string): ReturnType<PluginContext['open']>;
   instance: string;
   pollMs: number;
   logger: Logger;
@@ -47,7 +48,7 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
     }, leaseMs / 3);
     try {
       const status = task.prompt === unreadableText ? 'failed' : await send(task);
-      if (status === 'waiting') await tasks.postpone(task.id, instance, toLater(task.attempts));
+      if (status === 'waiting') await tasks.postpone(task.id, instance, toLater(0));
       else await finish(task, status === 'failed');
       return true;
     } catch (error) {
@@ -60,8 +61,8 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
 
   /** How the run of the task has ended; `waiting` where that may take long: it is looked at again later. */
   async function send(task: ClaimedTask): Promise<EndedRunStatus | 'waiting'> {
-    const { id, userDid, sessionId, timezone, client, dueAt } = task;
-    const run = await open({
+    const { id, userDid, sessionId, timezone, client, dueAt, runId } = task;
+    const message = {
       userDid,
       sessionId,
       timezone,
@@ -69,7 +70,10 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
       requestId: `task-${id}`,
       key: `${id} ${dueAt}`,
       body: { message: toText(task), stream: false, returnAllMessages: false },
-    });
+    };
+    const run = await open(message, runId);
+    // Approvals may take longer than keys are kept.
+    if (runId === undefined) await tasks.keepRun(id, instance, run.runId);
     if ((await run.state()).status === 'queued') return 'waiting';
     const followed = AbortSignal.timeout(followMs);
     for await (const { name, data } of run.events({ signal: AbortSignal.any([stopping.signal, followed]) })) {

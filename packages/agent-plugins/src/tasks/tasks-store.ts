@@ -1,6 +1,6 @@
 import { holdSession } from '@palaver/agent';
 import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract/internal';
-import type { SealedTable, Store } from '@palaver/store';
+import type { Migration, SealedTable, Store } from '@palaver/store';
 import { createLeases, databaseTime, type LeaseColumns, unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
@@ -25,11 +25,13 @@ interface TaskTable extends LeaseColumns {
   client: string | null;
   client_hash: string | null;
   ended_at: number | null;
+  /** Of the time that is due, once it has begun. */
+  run_id: string | null;
 }
 
 export type TaskDatabase = { agent_task: TaskTable };
 
-export const taskMigrations = toFirstSchema([
+const firstSchema = toFirstSchema([
   sql`create table agent_task (
     id text primary key, user_did text not null,
     session_id text not null references agent_session (id) on delete cascade, prompt text not null,
@@ -41,6 +43,16 @@ export const taskMigrations = toFirstSchema([
   sql`create index agent_task_by_session on agent_task (session_id)`,
   sql`create index agent_task_by_end on agent_task (ended_at)`,
 ]);
+
+export const taskMigrations: Migration[] = [
+  ...firstSchema,
+  {
+    name: '0002',
+    async up(db) {
+      await sql`alter table agent_task add column run_id text`.execute(db);
+    },
+  },
+];
 
 /** Nothing uses a task again once it is over. */
 export const taskRetention = [{ table: 'agent_task', time: 'ended_at', statuses: ['done', 'failed', 'cancelled'] }];
@@ -123,6 +135,7 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
           client: owner.client ?? null,
           client_hash: owner.client === undefined ? null : hashClient(owner.client),
           ended_at: null,
+          run_id: null,
         };
         await trx.insertInto('agent_task').values(cipher.sealRow(sealedTasks, row)).execute();
         return toTask(row);
@@ -185,7 +198,9 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
           if (claimed.length === limit) break;
           if (client_hash !== null && left(client_hash) <= 0) continue;
           if (!(await leases.take(id, instance, { ms: leaseMs, from }))) continue;
-          const row = await db.selectFrom('agent_task').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+          const row = await db.selectFrom('agent_task').selectAll().where('id', '=', id).executeTakeFirst();
+          // Its session was deleted since.
+          if (!row) continue;
           claimed.push(toClaimed(open(row)));
           clients.push(client_hash ?? undefined);
         }
@@ -195,6 +210,11 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
     },
 
     renew: leases.renew,
+
+    async keepRun(id: string, instance: string, runId: string): Promise<void> {
+      const own = db.updateTable('agent_task').set({ run_id: runId });
+      await own.where((eb) => eb.and({ id, claimed_by: instance })).execute();
+    },
 
     /** Gives a task back that did not run; it is tried again after `waitMs`. */
     postpone: (id: string, instance: string, { waitMs, attempts }: { waitMs: number; attempts: number }) =>
@@ -210,6 +230,7 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
           ended_at: end.status === 'active' ? null : end.ranAt,
           attempts: 0,
           failures: end.failures,
+          run_id: null,
         },
       }),
   };
@@ -232,6 +253,7 @@ function toClaimed(row: TaskTable) {
     dueAt: row.next_run_at ?? 0,
     attempts: row.attempts,
     failures: row.failures,
+    runId: row.run_id ?? undefined,
   };
 }
 

@@ -1,10 +1,11 @@
-import { createTestRuntime, tool } from '@palaver/agent';
+import { createScriptedModel, createTestRuntime, type ScriptedStep, tool } from '@palaver/agent';
 import type { Message } from '@palaver/contract';
 import { scheduledMessagePrefix, type TaskList, taskListSchema } from '@palaver/contract/internal';
 import { openStore, type Store } from '@palaver/store';
-import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { createBank, readPaid } from '../../../agent/test/bank-plugin.ts';
 import { startTestAgent, type TestAgent, type TestUser } from '../../../agent/test/test-agent.ts';
 import { createTestPlugin } from '../../../agent/test/test-plugin.ts';
 import { maxActiveTasks } from './tasks-store.ts';
@@ -247,4 +248,78 @@ test('limits per client address count a task by the address of who scheduled it'
   await store.close();
   await waitFor('the reminder', async () => (await user.messages(sessionId)).length === 4);
   expect(clients).toEqual(['127.0.0.1', '127.0.0.1']);
+});
+
+interface WaitingTables {
+  agent_task: { claimed_by: string | null; lease_until: number; next_run_at: number; status: string; attempts: number };
+  agent_send: { key: string };
+  agent_run: { session_id: string };
+}
+
+/** Pays what is due once. */
+const payer: ScriptedStep = ({ prompt }) => {
+  const last = prompt.at(-1);
+  if (last?.role === 'tool' || !JSON.stringify(last).includes(scheduledMessagePrefix)) return { text: 'Done.' };
+  return { toolCalls: [{ name: 'pay', args: { to: 'ben', amount: 50 } }] };
+};
+
+/** An agent with a task that waits for its user's approval. */
+async function startWaiting(env: Record<string, string> = {}) {
+  const dir = await createTempDir();
+  const paidFile = `${dir.path}/paid`;
+  const plugins = [createBank(paidFile)];
+  const model = () => createScriptedModel(Array.from({ length: 100 }, () => payer));
+  const agent = await startTestAgent({ engine: 'sqlite', plugins, model, env: { TASKS_POLL_MS: '50', ...env } });
+  const store = await openStore<WaitingTables>(agent.databaseUrl);
+  const user = await agent.createUser();
+  const sessionId = await user.createSession();
+  expect((await user.send('POST', '/tasks', { sessionId, prompt: 'pay ben', in: '1 minute' })).status).toBe(201);
+  await store.db.updateTable('agent_task').set({ next_run_at: Date.now() }).execute();
+  const readTask = () => store.db.selectFrom('agent_task').selectAll().executeTakeFirstOrThrow();
+  const waitForLook = () =>
+    waitFor('a look at the task', async () => {
+      const { claimed_by, lease_until } = await readTask();
+      return claimed_by === null && (lease_until > 0 || (await readTask()).status !== 'active');
+    });
+  await waitForLook();
+  return {
+    user,
+    sessionId,
+    db: store.db,
+    readTask,
+    paid: () => readPaid(paidFile),
+    async lookAgain() {
+      await store.db.updateTable('agent_task').set({ lease_until: 0 }).execute();
+      await waitForLook();
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await agent[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('a task has one run for the time it was due, also where its user approves after keys are forgotten', async () => {
+  await using waiting = await startWaiting();
+  const { user, sessionId, db } = waiting;
+  const { run } = (await user.send('GET', `/sessions/${sessionId}/run`)).body;
+  // As the sweep does with keys of ended runs a day after they came.
+  await db.deleteFrom('agent_send').execute();
+  const [approval] = run.approvals;
+  const path = `/runs/${run.runId}/approvals/${approval.approvalId}`;
+  expect((await user.send('POST', path, { approved: true })).status).toBe(200);
+  await waitFor('the payment', () => waiting.paid().length === 1);
+  await waiting.lookAgain();
+  expect(await waiting.readTask()).toMatchObject({ status: 'done' });
+  expect(await db.selectFrom('agent_run').selectAll().execute()).toHaveLength(1);
+});
+
+test('a task that waits for its user is not given up, whatever else its user sends', async () => {
+  await using waiting = await startWaiting({ SENDS_PER_MINUTE: '3' });
+  const { user } = waiting;
+  const own = await user.createSession();
+  await waitFor('the limit', async () => (await user.say(own, 'hello')).status === 429);
+  for (let look = 0; look < 3; look += 1) await waiting.lookAgain();
+  expect(await waiting.readTask()).toMatchObject({ status: 'active', attempts: 0 });
 });

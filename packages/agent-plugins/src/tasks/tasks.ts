@@ -79,9 +79,16 @@ export function createTasksPlugin(): OraclePlugin {
     personalData: personalTables([
       { table: 'agent_task', sealed: sealedTasks, where: ({ did }) => sql`user_did = ${did}` },
     ]),
-    async setup({ store, open, logger, config, deriveKey }) {
+    async setup({ store, open, resume, logger, config, deriveKey }) {
       tasks = createTaskStore(store, createClientHash(deriveKey));
-      runner = createTaskRunner({ tasks, open, instance: randomUUID(), pollMs: config.TASKS_POLL_MS, logger });
+      runner = createTaskRunner({
+        tasks,
+        open: (message, begun) =>
+          begun === undefined ? open(message) : resume({ userDid: message.userDid, runId: begun }),
+        instance: randomUUID(),
+        pollMs: config.TASKS_POLL_MS,
+        logger,
+      });
       runner.start();
       removing = removeSettled({ store, logger, days: 30, rules: taskRetention });
     },

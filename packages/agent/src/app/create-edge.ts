@@ -18,6 +18,7 @@ import type { FastifyRequest } from 'fastify';
 import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute } from '../auth/auth-hook.ts';
 import { createOpenConnections, type OpenConnections } from '../auth/open-connections.ts';
+import { createErasures, type Erasures } from '../cluster/erasures.ts';
 import { writesPerMinute } from '../config.ts';
 import { addHeavyGate, limitHeldBytes } from '../doors/heavy-requests.ts';
 import { addMessageRoutes } from '../doors/native/messages.ts';
@@ -77,10 +78,12 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   addRateLimit(server, { ...reads, key: (request) => (isCountedRead(request) ? turns.clientKey(request) : undefined) });
   addHeavyGate(server, turns);
   limitHeldBytes(server, turns);
-  addAuth(server, { ...identity.auth, isPublic, connections, clientKey: turns.clientKey });
+  const erasures = createErasures(cluster.broadcast);
+  const { clientKey } = turns;
+  addAuth(server, { ...identity.auth, isPublic, connections, clientKey, isErased: erasures.has });
   const title = `${identity.oracle.name}: agent service`;
   await addApiDocs(server, { title, version: '1', isPublic, description, securitySchemes, security });
-  await addOwnRoutes(server, parts);
+  await addOwnRoutes(server, parts, erasures);
   for (const { plugin, ctx } of turns.plugins.loaded) {
     const addRoutes = plugin.getRoutes?.(ctx);
     if (addRoutes) await server.register(async (scope: Server) => addRoutes(scope));
@@ -147,7 +150,11 @@ function addSockets(
   return sockets;
 }
 
-async function addOwnRoutes(server: Server, { config, store, redis, identity, turns }: EdgeParts): Promise<void> {
+async function addOwnRoutes(
+  server: Server,
+  { config, store, redis, identity, turns }: EdgeParts,
+  erasures: Erasures,
+): Promise<void> {
   const { audit, delegations, verifier, oracle } = identity;
   const { sessions, messages, hub, access, approvals, clients } = turns;
   const landing = { tags: ['Service'], summary: 'Landing', response: { 200: agentLandingSchema } };
@@ -166,6 +173,7 @@ async function addOwnRoutes(server: Server, { config, store, redis, identity, tu
     audit,
     agentDid: oracle.did,
     plugins: turns.plugins.loaded.map(({ plugin }) => plugin),
+    erasures,
     dropSession(sessionId) {
       hub.drop(sessionId);
       clients.drop(sessionId);

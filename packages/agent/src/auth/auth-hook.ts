@@ -39,6 +39,8 @@ interface AuthParts extends AuthorizeOptions {
   isPublic: RouteMatcher;
   connections: OpenConnections;
   clientKey: ClientKey;
+  /** Whose data is being erased. */
+  isErased(did: string): boolean;
 }
 
 /** Protects every route but those of operators and the public ones, which never look at auth headers. */
@@ -63,6 +65,10 @@ export function addAuth(server: Server, options: AuthParts): void {
     request.identity = result.identity;
     if (reply.raw.closed) return;
     const { chain, expiration, did } = result.identity;
+    if (['POST', 'PUT', 'PATCH'].includes(request.method) && options.isErased(did)) {
+      reply.header('retry-after', '1');
+      throw new AppError('UNAVAILABLE', 'Your data is being erased. Please try again in a moment.');
+    }
     // Deleting and revoking take no time, and whoever holds a user's delegation must not keep the user from it.
     const leave =
       request.method === 'DELETE'

@@ -37,14 +37,10 @@ export type RunAccess = ReturnType<typeof createRunAccess>;
 
 /** The send limit and all gates are here: doors and plugins have no other way to the hub. */
 export function createRunAccess({ hub, approvals, runs, messages, reader, preparation, sendLimit }: RunAccessParts) {
-  async function countSend({ userDid, onCounted }: OpenMessage): Promise<void> {
-    const standing = await sendLimit(userDid);
-    onCounted?.(standing);
-    if (standing?.isOver) throw toRateError(standing);
-  }
-
   async function admit(message: OpenMessage): Promise<Turn> {
-    await countSend(message);
+    const standing = await sendLimit(message.userDid);
+    message.onCounted?.(standing);
+    if (standing?.isOver) throw toRateError(standing);
     return preparation.prepare(message);
   }
 
@@ -84,10 +80,10 @@ export function createRunAccess({ hub, approvals, runs, messages, reader, prepar
 
   /** A run of this message, or the one that was begun with the same key before. */
   async function begin(message: OpenMessage, send?: SendKey): Promise<OpenRun> {
-    await countSend(message);
+    // Before the limit: what is known already is no new message.
     const known = send && (await runs.findSend(message.userDid, send));
     if (known) return openKnown(message.userDid, known, send);
-    const begun = await hub.beginOnce(await preparation.prepare(message), send);
+    const begun = await hub.beginOnce(await admit(message), send);
     if ('runId' in begun) return { ...begun, leave() {} };
     return openKnown(message.userDid, begun.known, send as SendKey);
   }
