@@ -84,9 +84,14 @@ else if (values.seed !== undefined) {
   const { log, violation } = await simulate(Number(values.seed));
   console.log(log().join('\n'));
   console.log(violation === undefined ? 'No violation.' : `\nSeed ${values.seed}: ${violation}`);
-  process.exit(violation === undefined ? 0 : 1);
+  leave(violation === undefined);
 } else if (values.mutations) await simulateMutations();
 else await simulateMany();
+
+/** Once everything is written: a slow reader of a pipe lets lines wait in this process. */
+function leave(isGood: boolean): void {
+  process.stdout.write('', () => process.exit(isGood ? 0 : 1));
+}
 
 async function report(from: number): Promise<Report> {
   const { simulate } = await load();
@@ -157,7 +162,7 @@ async function simulateMany(): Promise<void> {
   const total = values.resume ? `, ${seeds} in all` : '';
   console.log(`${next - before.next} seeds${total}, ${steps} steps, ${((Date.now() - started) / 1000).toFixed(1)} s`);
   console.log(failed.length === 0 ? 'No violation.' : `${failed.length} seeds failed; replay one with --seed`);
-  process.exit(failed.length === 0 && missing.length === 0 ? 0 : 1);
+  leave(failed.length === 0 && missing.length === 0);
 }
 
 async function simulateMutations(): Promise<void> {
@@ -203,7 +208,7 @@ async function simulateMutations(): Promise<void> {
     }),
   );
   console.log(`\n${chosen.length - lost} of ${chosen.length} faults are found.`);
-  process.exit(lost === 0 ? 0 : 1);
+  leave(lost === 0);
 }
 
 interface Count {

@@ -53,9 +53,9 @@ describe('the packed packages', () => {
         name,
       ).toEqual([]);
       expect(paths, name).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
-      // The page is for browsers, the library's index files only export what others hold, and its translated words are data.
+      // The page is for browsers, the library's index files only export what others hold, and its words are data.
       const modules = paths.filter((path) =>
-        /^dist\/(?!web\/)(?!.*\b(?:index|translated-labels)\.js$).*\.js$/.test(path),
+        /^dist\/(?!web\/)(?!.*\b(?:index|english-labels|translated-labels)\.js$).*\.js$/.test(path),
       );
       const missing = modules
         .flatMap((path) => [`${path}.map`, path.replace(/\.js$/, '.d.ts')])
