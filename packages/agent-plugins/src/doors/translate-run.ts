@@ -19,7 +19,6 @@ export type TextPart = { kind: 'text' | 'reasoning'; part: number };
 type CallEvent = SseEventData['tool_call'];
 
 export interface Translation {
-  /** A text part begins, and ends where something else begins. */
   start?(part: TextPart): string[];
   delta(part: TextPart, text: string): string[];
   end?(part: TextPart): string[];

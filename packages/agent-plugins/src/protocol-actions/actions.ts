@@ -151,7 +151,6 @@ async function readDay(trx: Trx, { userDid, reference, client }: Orderer, since:
   };
 }
 
-/** For the outbox: what became of an order, in the transaction that books it. */
 export async function onActionSettled(trx: Trx, { id, hash, fault }: OutboxRow, outcome: 'included' | 'dead') {
   const change = outcome === 'included' ? { status: 'included' as const, hash } : { status: 'failed' as const, fault };
   await trx.updateTable('agent_action').set(change).where('id', '=', id.slice(entryPrefix.length)).execute();
