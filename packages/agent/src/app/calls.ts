@@ -19,12 +19,8 @@ export interface CallOptions<Schema extends ValueSchema = ValueSchema> {
   output?: Schema;
   /** For the first step. */
   toolChoice?: CallSettings['toolChoice'];
-  /**
-   * Answers what tools ask the user to approve. Without it a user that is named is waited for, and what the agent asks in its
-   * own name is refused.
-   */
+  /** Answers approvals. Without it a named user is waited for, and what the agent asks in its own name is refused. */
   approve?(approval: Approval): Awaitable<boolean>;
-  /** Aborts the run. */
   signal?: AbortSignal;
 }
 
@@ -186,7 +182,6 @@ export function createCalls({ access, sessions, messages, oracle }: CallParts): 
   };
 }
 
-/** One part of this many is new whenever an object that grows is read again. */
 const partialGrowth = 50;
 
 function toIterable<Item>(read: () => AsyncIterable<Item>): AsyncIterable<Item> {

@@ -34,14 +34,12 @@ export interface ToolCallRequest {
 }
 
 /**
- * Hooks into every turn, in the order in which plugins are loaded; the first wrapper is the outermost. A hook that throws is
- * skipped and logged, unless it throws on purpose: around the model an `AppError` ends the turn, around a tool a `ToolError` goes to
- * the model instead of the tool's result.
+ * Hooks into every turn, in the order of the plugins; the first wrapper is the outermost. A hook that throws is logged
+ * and skipped, but an `AppError` around the model ends the turn, and a `ToolError` around a tool is the tool's result.
  */
 export interface Middleware {
   /** Wraps everything that model and tools do in a turn; called again if another instance takes over the run. */
   wrapTurn?(next: () => Promise<void>, rt: RuntimeContext): Promise<void>;
-  /** May change the call of the model. */
   beforeModel?(call: ModelCall, rt: RuntimeContext): Awaitable<ModelCall | undefined>;
   wrapModelCall?(
     call: ModelCall,

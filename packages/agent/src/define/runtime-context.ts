@@ -59,10 +59,7 @@ export interface RuntimeContext {
     router(data: Without<SseEventData['router_update']>): void;
     messageCacheInvalidation(messageId?: string): void;
   };
-  /**
-   * Schedules a prompt of the user in this session, for which the plugin `tasks` is needed. Throws a `ToolError` where it cannot be
-   * scheduled.
-   */
+  /** Schedules a prompt of the user in this session by the plugin `tasks`; throws a `ToolError` where it cannot. */
   schedule(wanted: ScheduledPrompt): Promise<Task>;
   /** A round trip to the user's page. */
   callBrowser(
@@ -111,7 +108,6 @@ export interface BlobStore {
 
 /** Reads the bytes of a request again. */
 export interface BlobSource {
-  /** The blobs that it reads. */
   names(): Iterable<string>;
   /** Puts every one again, under the same name. */
   load(signal: AbortSignal): Promise<void>;

@@ -11,10 +11,7 @@ export type JsonSchema = Record<string, unknown>;
 /** A schema that another copy of the AI SDK has made. */
 type SdkSchema<Value> = { readonly _type: Value; readonly jsonSchema: unknown };
 
-/**
- * The schema of a value: zod (3.25 or 4), any Standard Schema that can be written as JSON Schema, the AI SDK's `jsonSchema()`, or
- * plain JSON Schema.
- */
+/** zod (3.25 or 4), any Standard Schema that has a JSON Schema, the AI SDK's `jsonSchema()`, or plain JSON Schema. */
 export type ValueSchema = FlexibleSchema | SdkSchema<unknown> | (() => SdkSchema<unknown>) | JsonSchema;
 
 /** The values that a schema describes. */
@@ -33,10 +30,7 @@ export interface ToolContext extends RuntimeContext {
   context: any;
 }
 
-/**
- * A function that the model can call. `tool()` creates one with typed arguments; those that `tool()` of the AI SDK makes are
- * taken unchanged.
- */
+/** A function that the model can call, made by `tool()`; tools of the AI SDK are taken unchanged. */
 export interface Tool {
   // biome-ignore lint/suspicious/noExplicitAny: the AI SDK passes the context of the tool.
   description?: string | ((options: any) => string);
