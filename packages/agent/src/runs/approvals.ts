@@ -21,7 +21,6 @@ export interface RunApprovalParts {
   broadcast: Broadcast;
   logger: Logger;
   timeoutMs: number;
-  /** A run that is not of this instance can continue: it may have no owner any more. */
   onElsewhere(): void;
 }
 
