@@ -87,7 +87,6 @@ export const systemAccounts = {
   grants: 'system:grants',
   payments: 'system:payments',
   revenue: 'system:revenue',
-  /** Allowances of subscriptions that nobody used in time. */
   expired: 'system:expired',
 } as const;
 

@@ -16,7 +16,6 @@ export interface NewAction {
   details: Record<string, string>;
   invocation: { serialized: string; cid: string };
   message: Message;
-  /** Of coins that are sent; with what the user may send in 24 hours. */
   coins?: { amount: bigint; perDay: bigint };
 }
 
@@ -41,7 +40,6 @@ export interface ActionParts {
 }
 
 const entryPrefix = 'action:';
-/** The row that is locked. */
 const everyone = '*';
 /** How long a tool waits for the block; then the transaction is on its way. */
 const waitMs = 20_000;

@@ -16,7 +16,6 @@ interface PublicRequest {
   readonly lookup?: LookupFunction | undefined;
 }
 
-/** An address that may not be asked; the message says why. */
 export class RefusedAddressError extends Error {
   override readonly name = 'RefusedAddressError';
 }

@@ -83,7 +83,6 @@ export async function* toTaskEvents(messages: Messages, run: AgentRun, options: 
   yield* toUpdates(messages, run, { ...options, after: 0, isBegun: false, endsAtPause: true });
 }
 
-/** The task as it is now, and what follows until it has ended. */
 export async function* toLaterEvents(
   messages: Messages,
   run: AgentRun,
