@@ -29,7 +29,6 @@ export interface Answer<Output> {
   text: string;
   /** What was asked for with `output`; the text where nothing was. */
   output: Output;
-  /** As it is stored, with its tool calls. */
   message: Message;
   runId: string;
   sessionId: string;

@@ -69,7 +69,6 @@ export interface TurnEnd {
   runId: string | undefined;
   model: string;
   status: EndedRunStatus | 'refused';
-  /** Of all models together. */
   usage: { inputTokens: number; outputTokens: number };
   /** Sub-agents and summaries may use other models than `model`. */
   usageByModel: Record<string, { inputTokens: number; outputTokens: number }>;

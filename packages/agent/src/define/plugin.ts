@@ -167,7 +167,6 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   audit: Pick<AuditLog<Tables>, 'record' | 'person'>;
   oracle: OracleIdentity;
   models: Models;
-  /** `rt.shared` with the types of what `getSharedState` gives. */
   shared(rt: RuntimeContext): Shared;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
   sessions: Pick<
@@ -191,7 +190,6 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   open(message: OpenMessage): Promise<AgentRun>;
   /** A run of this user that was begun before; `RUN_NOT_FOUND` for one of another user. */
   resume(run: { userDid: string; runId: string }): Promise<AgentRun>;
-  /** The runs of a user, and how many there are on all pages. */
   listRuns(query: RunQuery): Promise<{ runs: RunSummary[]; total: number }>;
   /** Answers an approval of a run of this user; `APPROVAL_ANSWERED` where it has another answer already. */
   answerApproval(answer: ApprovalAnswer): Promise<Approval>;

@@ -61,7 +61,6 @@ export interface RuntimeContext {
   };
   /** Schedules a prompt of the user in this session by the plugin `tasks`; throws a `ToolError` where it cannot. */
   schedule(wanted: ScheduledPrompt): Promise<Task>;
-  /** A round trip to the user's page. */
   callBrowser(
     event: 'browser_tool_call' | 'action_call',
     call: { toolCallId: string; toolName: string; args: Record<string, unknown> },

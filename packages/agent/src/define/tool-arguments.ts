@@ -5,7 +5,6 @@ import type { Awaitable, JsonSchema, Tool, ValueSchema } from './tool.ts';
 
 type InputSchema = LanguageModelV4FunctionTool['inputSchema'];
 
-/** What we use of a Standard Schema. */
 type Standard = { validate(value: unknown): StandardResult | Promise<StandardResult> };
 type StandardResult = { value: unknown; issues?: undefined } | { issues: readonly StandardIssue[] };
 type StandardIssue = { path?: readonly (PropertyKey | { key: PropertyKey })[]; message: string };

@@ -38,10 +38,7 @@ export interface Tool {
   inputSchema: ValueSchema;
   /** What it returns, for types and for clients that are shown it. */
   outputSchema?: ValueSchema;
-  /**
-   * Runs the tool; what it returns (JSON) goes to the model. A generator shows clients the values that it yields, and the last
-   * one is the result. Throw a `ToolError` to tell the model why it failed.
-   */
+  /** What it returns (JSON) goes to the model. Clients are shown each value of a generator; the last is the result. */
   execute(args: unknown, rt: ToolContext): unknown;
   timeoutMs?: number;
   /** Whether the user has to approve a call: always, or by its arguments. The run waits meanwhile. */
@@ -76,7 +73,6 @@ export interface PublicTool {
 
 /** A separate agent to which the main agent gives a task: a tool for the main agent, with its own conversation. */
 export interface SubAgent {
-  /** The name of the tool. */
   name: string;
   description: string;
   instructions: string;

@@ -63,7 +63,6 @@ export function createRunApprovals(parts: RunApprovalParts) {
   }
 
   return {
-    /** From then on the run waits. */
     async ask(step: GatedStep): ReturnType<ApprovalStore['ask']> {
       const outcome = await approvals.ask(step, parts.timeoutMs);
       // It may have been given since the step was looked at; whoever stores one from now on finds what was asked.

@@ -73,7 +73,6 @@ export function createDelegationStore(
   const parsed = new LRUCache<string, UcanView>({ maxSize: parsedBytes });
   async function parse(cid: string, token: string | undefined): Promise<UcanView | undefined> {
     if (token === undefined) return undefined;
-    // Others are served between two tokens: one takes milliseconds.
     await letOthersRun();
     const { ok: view } = await parseToken(token);
     if (view) parsed.set(cid, view, { size: token.length * bytesPerCharacter });

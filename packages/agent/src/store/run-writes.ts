@@ -37,7 +37,6 @@ export type BeginResult =
   | { kind: 'gone' }
   | { kind: 'known'; runId: string; bodyHash: string };
 
-/** Frames `first` to `last` of a run as they go over the wire. */
 export type Frames = { first: number; last: number; body: string };
 
 export interface RunEnd extends OwnedRun {
