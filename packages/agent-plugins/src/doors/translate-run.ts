@@ -126,7 +126,6 @@ export type Answer = { message: Message; calls: ToolCall[]; usage: RunUsage };
 
 export const noUsage: RunUsage = { inputTokens: 0, outputTokens: 0 };
 
-/** How a run ended, whether or not it failed. */
 export async function readAnswer(run: AgentRun, signal: AbortSignal): Promise<Answer> {
   let usage = noUsage;
   for await (const event of run.events({ signal })) if (event.name === 'done') usage = event.data.usage ?? noUsage;

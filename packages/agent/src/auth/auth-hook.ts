@@ -24,7 +24,7 @@ declare module 'fastify' {
   }
 }
 
-/** A route without credentials. `*` at the end stands for the rest, as `(.*)` of the specification does. */
+/** A route that asks for no credentials. `*` at the end stands for the rest, as `(.*)` of the specification does. */
 export type PublicRoute = string | { path: string; method?: string };
 
 export type RouteMatcher = (url: string, method: string) => boolean;

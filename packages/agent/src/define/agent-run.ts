@@ -47,7 +47,7 @@ export interface AnswerForm {
 /** A tool that the caller names itself: no language model is asked, and the result is the answer. */
 export type DirectCall = { name: string; args: Record<string, unknown> };
 
-/** A tool that the caller runs: the run ends with `finish: tool_calls`. A tool of the agent of that name wins. */
+/** A tool that the caller runs: the run ends with `finish: tool_calls`. The agent's own tool of that name wins. */
 export type CallerTool = BrowserTool;
 
 /** The result of a call that the last run of the session handed to its caller. */

@@ -20,7 +20,6 @@ export interface RuntimeContext {
   session: { id: string; requestId: string; roomId: string; runId: string; sendId: string };
   /** The phone that the message was typed on: answers are short, plain and in its language. Absent for other clients. */
   phone?: PhoneContext;
-  /** The message this turn answers, as it was sent. */
   message: SendMessage;
   /** What was said before, oldest first. */
   history: Message[];

@@ -11,7 +11,7 @@ export type JsonSchema = Record<string, unknown>;
 /** A schema that another copy of the AI SDK has made. */
 type SdkSchema<Value> = { readonly _type: Value; readonly jsonSchema: unknown };
 
-/** zod (3.25 or 4), any Standard Schema that has a JSON Schema, the AI SDK's `jsonSchema()`, or plain JSON Schema. */
+/** A schema: zod (3.25 or 4), a Standard Schema with a JSON Schema, `jsonSchema()` of the AI SDK, or JSON Schema. */
 export type ValueSchema = FlexibleSchema | SdkSchema<unknown> | (() => SdkSchema<unknown>) | JsonSchema;
 
 /** The values that a schema describes. */
@@ -24,7 +24,6 @@ export type ValueOf<Schema> = Schema extends FlexibleSchema
 /** What a tool gets beside its arguments; tools of the AI SDK find in it what they take. */
 export interface ToolContext extends RuntimeContext {
   toolCallId: string;
-  /** The conversation so far. */
   messages: ModelMessage[];
   // biome-ignore lint/suspicious/noExplicitAny: none here; a tool of the AI SDK may declare any.
   context: any;

@@ -86,7 +86,6 @@ export function createDelegationStore(
       await sql`select pg_advisory_xact_lock(hashtextextended(${`agent delegation ${userDid}`}, 0))`.execute(trx);
   }
 
-  /** Records a delegation by its CID; throws if the user has too many. */
   async function recordToken(trx: Kysely<AgentDatabase>, row: KnownDelegation): Promise<void> {
     const names = [row.user_did, referenceOf(row.user_did)];
     // So that those recorded at once are counted one after the other.

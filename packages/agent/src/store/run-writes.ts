@@ -210,7 +210,7 @@ export function createRunWrites(store: Store<AgentDatabase>) {
     /** True if every run before it in its session has ended, and its abort is not confirmed. Repeatable. */
     start: async (run: OwnedRun): Promise<boolean> => (await start(run)).length > 0,
 
-    /** Confirms an abort. A run added or begun in the last `elapsedMs` is left: the request meant the one before it. */
+    /** Confirms an abort, but not of a run added or begun in the last `elapsedMs`: the request meant the one before. */
     requestAbort: async (runId: string, elapsedMs: number): Promise<boolean> =>
       (await abort({ runId, elapsedMs: Math.ceil(elapsedMs) })).length > 0,
 

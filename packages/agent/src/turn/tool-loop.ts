@@ -47,7 +47,8 @@ const cannotAsk = 'APPROVAL_REFUSED: the user cannot be asked for approval now. 
 
 /**
  * Calls the model, and its tools in parallel, until it asks for none or for the caller's; after `maxSteps` it
- * answers without tools. `isWaiting`: tools wait for the user; the loop begins again with the recorded steps on resume.
+ * answers without tools. Events are pushed, not yielded, because tools run in parallel. `isWaiting`: tools wait for the
+ * user; the loop begins again with the recorded steps on resume.
  */
 export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
   let { messages } = parts;
