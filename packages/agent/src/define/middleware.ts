@@ -3,7 +3,7 @@ import type { EndedRunStatus, MessageFinish, SendMessage } from '@palaver/contra
 import type { BlobStore, RuntimeContext } from './runtime-context.ts';
 import type { Awaitable } from './tool.ts';
 
-/** The output of the model in one step, in order, in the form in which it is sent back. */
+/** The output of the model in one step, in order, as it is sent back to the provider, which may have signed it. */
 export type StepContent = Extract<LanguageModelV4Prompt[number], { role: 'assistant' }>['content'];
 
 /** The input of the model in one step. */
@@ -22,7 +22,6 @@ export interface ModelResult {
   usage: { inputTokens: number; outputTokens: number };
   /** Why the answer is incomplete; undefined if it is complete. */
   finish?: MessageFinish | undefined;
-  /** The output in order, as it is sent back to the provider, which may have signed it. */
   content?: StepContent;
 }
 

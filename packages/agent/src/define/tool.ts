@@ -66,7 +66,6 @@ export type Tools = Record<string, Tool>;
 export interface PublicTool {
   name: string;
   description: string;
-  /** JSON Schema of its arguments. */
   inputSchema: object;
 }
 
