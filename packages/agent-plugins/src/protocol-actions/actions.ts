@@ -56,7 +56,6 @@ interface CreateActionsParts {
   work(): Promise<void>;
 }
 
-/** Each order is carried out once for its tool call. */
 export function createActions({ store, outbox, referenceOf, seal, hashClient, perDay, work }: CreateActionsParts) {
   const { db, cipher } = store;
 

@@ -17,7 +17,6 @@ export interface CallOptions<Schema extends ValueSchema = ValueSchema> {
   model?: string;
   /** The form of the answer: the model is asked for JSON, and an answer of another form is an error. */
   output?: Schema;
-  /** For the first step. */
   toolChoice?: CallSettings['toolChoice'];
   /** Answers approvals. Without it a named user is waited for, and what the agent asks in its own name is refused. */
   approve?(approval: Approval): Awaitable<boolean>;

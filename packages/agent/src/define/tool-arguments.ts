@@ -19,7 +19,6 @@ interface ReadSchema {
 
 const read = new WeakMap<object, ReadSchema>();
 
-/** Throws where a schema has no form in JSON Schema. */
 function readSchema(schema: ValueSchema): ReadSchema {
   const known = read.get(schema);
   if (known) return known;

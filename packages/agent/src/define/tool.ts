@@ -66,6 +66,7 @@ export type Tools = Record<string, Tool>;
 export interface PublicTool {
   name: string;
   description: string;
+  /** JSON Schema of its arguments. */
   inputSchema: object;
 }
 

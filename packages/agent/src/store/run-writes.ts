@@ -68,7 +68,6 @@ const endOf = { complete: 'complete', failed: 'fail', aborted: 'stop' } as const
   TransitionName
 >;
 
-/** A write that names an epoch has no effect for an owner that was replaced. */
 export function createRunWrites(store: Store<AgentDatabase>) {
   const { cipher } = store;
   const now = databaseTime(store.engine);
