@@ -126,7 +126,6 @@ function loadFile(file: string, path: string) {
   const gzip = gzipSync(body);
   return {
     body,
-    /** The same, by content encoding. */
     compressed: {
       br: existsSync(`${file}.br`) ? readFileSync(`${file}.br`) : undefined,
       gzip: gzip.length < body.length ? gzip : undefined,

@@ -62,7 +62,6 @@ export function shorten(id: string): string {
 
 const words = [...outcomes, 'OPEN', 'PAUSED', 'CLOSED'] as const;
 
-/** A word that the console does not know is shown in lower case. */
 export function toWord(state: string | undefined): string {
   const known = words.find((word) => word === state);
   return known ? t(`explorer.${known}`) : (state ?? '').toLowerCase();

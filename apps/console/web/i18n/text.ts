@@ -21,7 +21,6 @@ const listeners = new Set<() => void>();
 let current: { locale: Locale; messages: Messages } | undefined;
 let parts = [others];
 
-/** The chosen language, or the first of the browser's that the console has. */
 export function readLocale(): Locale {
   const wanted = [localStorage.getItem(key) ?? '', ...navigator.languages].map((tag) => tag.split('-')[0]);
   return wanted.find((tag): tag is Locale => tag !== undefined && Object.hasOwn(locales, tag)) ?? 'en';
@@ -35,7 +34,6 @@ export async function showLocale(locale: Locale): Promise<void> {
   for (const notify of listeners) notify();
 }
 
-/** For the pages of programs, which wait for them. */
 export async function addProgramTexts(): Promise<void> {
   parts = [others, programs];
   await showLocale(current?.locale ?? readLocale());
@@ -85,7 +83,6 @@ const show = (time: Moment, options: Intl.DateTimeFormatOptions) =>
 /** The protocol counts its days in UTC. */
 export const formatDay = (time: Moment): string => show(time, { dateStyle: 'medium', timeZone: 'UTC' });
 
-/** In the reader's time zone. */
 export const formatMoment = (time: Moment): string => show(time, { dateStyle: 'medium', timeStyle: 'medium' });
 
 /** The services count their days in UTC. */

@@ -13,7 +13,6 @@ export interface StateHeat {
 
 const slowest = 60;
 
-/** Calls that ended on this screen, by exit or without another input. */
 export const lostOf = ({ exited, timedOut }: Counts): number => exited + timedOut;
 
 export const toPercent = (part: number, whole: number): string => (whole === 0 ? '–' : formatPercent(part / whole));
