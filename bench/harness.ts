@@ -87,7 +87,6 @@ export type Bench = ReturnType<typeof openBench>;
 
 let databases = 0;
 
-/** A new database on a server, and a connection to it. */
 export async function createDatabase(bench: Bench, server: string): Promise<{ url: string; client: pg.Client }> {
   databases += 1;
   const name = `bench${databases}`;
@@ -128,7 +127,6 @@ export async function runLoad(
   return { ...result, cpuMicros: (after.cpuMicros - before.cpuMicros) / Math.max(1, result.answers) };
 }
 
-/** The value below which this share of all values is. */
 export function quantile(values: number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)] ?? Number.NaN;
 }

@@ -1,5 +1,4 @@
-// Clients that ask as fast as they are answered, in a process of their own; prints one line of JSON. Raw sockets instead
-// of an HTTP library: the client must cost little, or it would be what is measured.
+// Clients that ask as fast as they are answered. Raw sockets, because an HTTP library would be what is measured.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
@@ -11,7 +10,6 @@ export interface LoadOptions {
   expected?: string;
   connections: number;
   seconds: number;
-  /** At most this many dialogues. */
   dialogues?: number;
   /** At most this many dialogues a second, of all connections together. */
   perSecond?: number;

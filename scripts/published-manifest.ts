@@ -11,7 +11,6 @@ export interface Manifest {
 /** A path, or paths by condition or by subpath. */
 export type Entry = string | { [key: string]: Entry };
 
-/** What every package takes from the workspace. */
 export interface Shared {
   license: string;
   repository: { type: string; url: string };
