@@ -82,7 +82,6 @@ function underUp(variable: Variable, portName: string): Variable {
 
 const width = 100;
 
-/** The text of `.env.example`. */
 export function toEnvExample(): string {
   const blocks = [
     '# Every variable with its default. Copy to .env, remove the # in front of what you change.',
