@@ -11,7 +11,6 @@ environment or in a \`.env\` file in the folder you start from; the environment 
 wrong value stops the start with one message that names every fault. \`npx palaver doctor\` checks what is set.
 `;
 
-/** The text of `docs/configuration.md`. */
 export function toConfigReference(): string {
   const sections = listConfigSections().map(({ title, variables }) => {
     const rows = variables.map(toRow);

@@ -143,7 +143,7 @@ const hopByHop = [
 const pageHeaders = ['origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'sec-fetch-user'];
 
 // Without a token or a named operator, operators' routes trust callers on their own machine, where the console is. So
-// it names the client, unless the service would trust the browser. Origin headers stop here: the console compares them.
+// it names the client, unless the service would trust the browser. Origin headers that name the console stop here.
 export function toServiceHeaders(request: FastifyRequest, headers: Headers): IncomingHttpHeaders {
   const passed = withoutHopByHop(headers);
   passed['x-request-id'] = request.id;

@@ -107,7 +107,6 @@ const maxDocuments = 500;
 
 export const toEntityPath = (id: string) => `/explorer?page=entities&id=${encodeURIComponent(id)}`;
 
-/** The names of entities by their DIDs; empty where the gateway does not serve the documents. */
 export function useEntityNames(): ReadonlyMap<string, string> {
   const [path] = usePaths('/did/dids');
   const target = path && `${path}?pagination.limit=${maxDocuments}`;

@@ -5,7 +5,6 @@ import type en from './en.json';
 export const locales = { en: 'English', fr: 'Français', sw: 'Kiswahili', ar: 'العربية' } as const;
 export type Locale = keyof typeof locales;
 
-/** `Intl.PluralRules` chooses one of these forms by `count`. */
 export type Forms = { other: string } & Partial<Record<Intl.LDMLPluralRule, string>>;
 export type MessageKey = keyof typeof en;
 export type Messages = { [Key in MessageKey]: (typeof en)[Key] extends string ? string : Forms };

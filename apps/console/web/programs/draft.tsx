@@ -105,7 +105,6 @@ export function useDraft(name: string, draft: Draft) {
   return {
     files,
     status,
-    /** Why the last change was not made. */
     refused,
     change: useCallback((change: ProgramFiles | ((files: ProgramFiles) => ProgramFiles)) => {
       try {

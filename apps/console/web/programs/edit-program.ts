@@ -48,7 +48,6 @@ export interface NewState {
   kind: StateKind;
   file: string;
   keyword?: ActionKeyword;
-  /** The text of its screen; its name when not given. */
   text?: string;
   /** Where it leads until it is connected; the start when not given. */
   to?: string;

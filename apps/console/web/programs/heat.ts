@@ -5,7 +5,6 @@ export const heats = ['lost', 'refused', 'slow', 'shown'] as const;
 export type Heat = (typeof heats)[number];
 
 export interface StateHeat {
-  /** Between 0 and 1. */
   share: number;
   /** A function, because the language may change. */
   label(): string;

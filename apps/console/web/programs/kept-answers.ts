@@ -17,7 +17,6 @@ function recordOf({ raw }: ProgramState): string | undefined {
   return record === undefined ? undefined : String(record);
 }
 
-/** The names of what a question saves, or a menu of a table's rows. */
 export function answersOf({ kind, raw }: ProgramState): string[] {
   const from = toRecord(raw.from);
   if (kind === 'menu') return from.csv === undefined && from.json === undefined ? [] : Object.keys(toRecord(from.save));

@@ -113,7 +113,6 @@ export interface MapLayout {
 
 const padding = { top: 44, side: 20 };
 const gap = 36;
-/** Groups beside each other are about as wide as a window. */
 const aspectRatio = 1.7;
 
 let worker: Worker | undefined;

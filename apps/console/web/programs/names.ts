@@ -48,5 +48,4 @@ export function toValue(text: string, taken: ReadonlySet<string>): string {
   return toFree(toWords(text).slice(0, 5).join('-').slice(0, 40) || 'choice', taken, '-');
 }
 
-/** “Water point survey” for `water-point-survey`. */
 export const toTitle = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('-', ' ');
