@@ -27,7 +27,6 @@ export interface LoadResult {
 const options = JSON.parse(process.argv[2] ?? '{}') as LoadOptions;
 const { port, requests, connections, dialogues = Number.POSITIVE_INFINITY, perSecond } = options;
 const expected = new RegExp(options.expected ?? '^HTTP/1.1 200');
-/** How much of the body is looked at. */
 const shownBytes = 40;
 const lastChunk = Buffer.from('0\r\n\r\n');
 const latencies: number[] = [];

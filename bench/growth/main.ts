@@ -10,7 +10,6 @@ import { fillAgent, fillUssd } from './fill.ts';
 
 interface Line {
   name: string;
-  /** Requests of one turn. */
   count: number;
   /** What it costs is divided by this. */
   per?: number;

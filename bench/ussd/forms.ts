@@ -1,4 +1,4 @@
-// CPU time of a key press in an ODK form of 49 questions, with instances in memory and with instances rebuilt from answers.
+// CPU time of a key press in an ODK form of 49 questions, with instances in memory and rebuilt from their answers.
 // It is that of the whole process, its thread for forms included. `npm run bench:ussd-forms`, about a minute.
 import { readFileSync } from 'node:fs';
 import { createForms } from '@palaver/forms/internal';

@@ -107,7 +107,6 @@ async function warmUp(target: Target, scenario: string): Promise<void> {
   await load(target, scenario, { seconds: maxSeconds, dialogues });
 }
 
-/** The round with the highest rate, and the least processor time of all rounds. */
 function keepBest(target: Target, scenario: string, next: Load): void {
   const best = target.load[scenario] ?? next;
   const cpuMicros = Math.min(best.cpuMicros, next.cpuMicros);
