@@ -5,6 +5,7 @@ import type { AnyEvent, Approval, Arguments, GrantedCapability } from './wire.ts
 
 export type Approvals = ReturnType<typeof createApprovals>;
 
+/** The approvals that the events of a chat have asked for: which run waits for which. */
 export function createApprovals(
   { credentials }: Pick<Transport, 'credentials'>,
   api: Pick<AgentApi, 'answerApproval'>,
