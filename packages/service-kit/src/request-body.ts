@@ -119,7 +119,7 @@ export function limitRequestTime(server: Server, { requestTimeoutMs, isUpload }:
     request.once('close', () => clearInterval(timer)).once('end', () => clearInterval(timer));
   }
 
-  // No hook runs for Socket.IO's requests or malformed URLs. Socket.IO replaces listeners it finds: ours comes after.
+  // No hook runs for Socket.IO's requests or malformed URLs. Socket.IO replaces listeners it finds, so add ours later.
   server.addHook('onReady', (done) => {
     server.server.prependListener('request', watch);
     done();
