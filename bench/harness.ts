@@ -1,4 +1,3 @@
-// What the benchmarks share: programs in processes of their own, clients that load them, databases and figures.
 import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -23,7 +22,6 @@ interface StartOptions {
 export interface Program {
   /** Empty for one that does not listen. */
   url: string;
-  /** Sends a message and gives the answer. */
   ask<Answer>(message: unknown): Promise<Answer>;
   usage(what?: 'usage' | 'held'): Promise<Usage>;
   stop(): Promise<void>;
@@ -49,7 +47,6 @@ export function openBench() {
     return { url, ask, stop, usage: (what = 'usage') => (child.channel ? ask<Usage>(what) : readProcess(child.pid)) };
   };
 
-  /** Starts a file of this folder, and waits for its address if it listens. */
   const start = async (file: string, { args = [], env = {} }: StartOptions = {}): Promise<Program> => {
     const child = fork(inBench(file), args, {
       execArgv: ['--expose-gc', '--import', inBench('probe.ts')],
@@ -87,7 +84,6 @@ export type Bench = ReturnType<typeof openBench>;
 
 let databases = 0;
 
-/** A new database on a server, and a connection to it. */
 export async function createDatabase(bench: Bench, server: string): Promise<{ url: string; client: pg.Client }> {
   databases += 1;
   const name = `bench${databases}`;
@@ -128,7 +124,6 @@ export async function runLoad(
   return { ...result, cpuMicros: (after.cpuMicros - before.cpuMicros) / Math.max(1, result.answers) };
 }
 
-/** The value below which this share of all values is. */
 export function quantile(values: number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)] ?? Number.NaN;
 }

@@ -1,5 +1,4 @@
-// Clients that ask as fast as they are answered, in a process of their own; prints one line of JSON. Raw sockets instead
-// of an HTTP library: the client must cost little, or it would be what is measured.
+// Clients that ask as fast as they are answered. Raw sockets, because an HTTP library would be what is measured.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
@@ -11,7 +10,6 @@ export interface LoadOptions {
   expected?: string;
   connections: number;
   seconds: number;
-  /** At most this many dialogues. */
   dialogues?: number;
   /** At most this many dialogues a second, of all connections together. */
   perSecond?: number;
@@ -29,7 +27,6 @@ export interface LoadResult {
 const options = JSON.parse(process.argv[2] ?? '{}') as LoadOptions;
 const { port, requests, connections, dialogues = Number.POSITIVE_INFINITY, perSecond } = options;
 const expected = new RegExp(options.expected ?? '^HTTP/1.1 200');
-/** How much of the body is looked at. */
 const shownBytes = 40;
 const lastChunk = Buffer.from('0\r\n\r\n');
 const latencies: number[] = [];

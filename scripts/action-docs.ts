@@ -12,7 +12,6 @@ page is written by \`npm run action-docs\`.
 
 `;
 
-/** The text of docs/ussd-actions.md. */
 export function toActionReference(): string {
   const builtIns = builtInNames.map(describeBuiltIn).join('\n');
   const named = Object.entries<DeclaredAction>(defaultSignatures).map(describeNamed).join('');
@@ -59,7 +58,6 @@ export function toStateReference(): string {
   return `| Kind | Shows | Continues with |\n| --- | --- | --- |\n${rows.join('')}`;
 }
 
-/** The text of apps/console/web/programs/keywords.json. */
 export function toEditorFields(): string {
   const fieldsOf = (keywords: Record<string, { editor: object }>) =>
     Object.fromEntries(Object.entries(keywords).map(([name, { editor }]) => [name, editor]));

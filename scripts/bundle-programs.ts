@@ -6,7 +6,6 @@ export interface Programs {
   root: string;
   /** The main modules, below `root`. */
   programs: readonly string[];
-  /** Where the bundles are written. */
   folder: string;
 }
 

@@ -1,5 +1,4 @@
-// Builds the documentation site into dist/site: the documents, a reference of each service from its OpenAPI document and
-// of each package from its TSDoc. `npm run docs`, then open it with any static file server.
+// Builds dist/site for any static file server: documents, services' OpenAPI documents, packages' TSDoc. `npm run docs`
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

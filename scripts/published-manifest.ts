@@ -11,7 +11,6 @@ export interface Manifest {
 /** A path, or paths by condition or by subpath. */
 export type Entry = string | { [key: string]: Entry };
 
-/** What every package takes from the workspace. */
 export interface Shared {
   license: string;
   repository: { type: string; url: string };
@@ -20,7 +19,6 @@ export interface Shared {
 /** Node 22.18 is the first of its line that runs an author's `.ts` files without a flag. */
 const engines = { node: '>=22.18' };
 
-/** The manifest of a published package: its entries are the built files, and nothing of development is left. */
 export function toPublishedManifest(manifest: Manifest, folder: string, shared: Shared): Manifest {
   const { devDependencies: _, scripts: __, ...kept } = manifest;
   const { bin, dependencies, exports, imports, version } = manifest;

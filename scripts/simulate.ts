@@ -58,7 +58,6 @@ const { values, positionals } = parseArgs({
     only: { type: 'string', default: '' },
     /** One of the list, by its name: put into the code of this process. */
     mutation: { type: 'string' },
-    /** How many failed seeds end the work. */
     failures: { type: 'string', default: '10' },
   },
 });

@@ -1,4 +1,3 @@
-// The clients of the benchmark, in a process of their own.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openIdleSocket, streamTurn, type Turn, type User } from './load.ts';
 
@@ -31,7 +30,6 @@ async function run(load: Load): Promise<LoadResult> {
   return { turns, connected: 0, failed: results.filter(({ status }) => status === 'rejected').length };
 }
 
-/** One turn of every user, so many at a time. */
 async function runTurns({ url, message, users, atOnce }: Load & { kind: 'turns' }): Promise<Turn[]> {
   const done: Turn[] = [];
   const waiting = [...users];

@@ -1,4 +1,3 @@
-// What a load process does: turns as fast as they go, many turns at once, and idle sockets.
 import { Agent, request } from 'node:http';
 
 export interface User {
@@ -20,7 +19,6 @@ export function headersOf(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}`, 'x-auth-type': 'ucan', 'content-type': 'application/json' };
 }
 
-/** One streamed turn, read to its end. */
 export function streamTurn(url: string, user: User, message: string): Promise<Turn> {
   const turn: Turn = { tokens: 0, firstByteMs: 0, gaps: [], done: false };
   const startedAt = performance.now();

@@ -68,7 +68,6 @@ async function measureHotPath(): Promise<void> {
   reportRatio('first byte, one turn at a time', own.firstByte, bare.firstByte);
 }
 
-/** 1,000 turns at once, 20 tokens a second each, for 15 s. */
 async function measureStreams(): Promise<void> {
   const [count, tokens] = [1_000, 300];
   const server = await startServer('agent', 20);
@@ -130,7 +129,6 @@ async function startLoad() {
   return { load: (load: Load) => ask<LoadResult>(load), stop };
 }
 
-/** One session each, of a hundred people. */
 async function createUsers(url: string, count: number): Promise<User[]> {
   const audience = ((await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string }).id;
   const tokens: string[] = [];

@@ -49,7 +49,6 @@ const document = {
   authentication: [`${did(1)}#key-1`],
 };
 
-/** The type and the wire bytes of each answer, and what prints them. */
 export async function loadAnswers() {
   const { registry } = createSchema(await loadProtoFolder(protoFolder));
   const encode = (name: string, json: JsonValue) => {

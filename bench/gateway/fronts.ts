@@ -1,9 +1,7 @@
-// The node and the fronts of the benchmarks.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench } from '../harness.ts';
 import { protoFolder, targets } from './answers.ts';
 
-/** Returns the node's `host:port`. */
 export async function startNode(bench: Bench): Promise<string> {
   return new URL((await bench.start('gateway/node.ts')).url).host;
 }

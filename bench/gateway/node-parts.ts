@@ -1,5 +1,4 @@
-// The floor of a query without a cache: Node's HTTP server and HTTP/2 client with nothing between them. It reads no URL, makes
-// no JSON and has no limits; the bytes of the node's answer are its reply.
+// The floor of a query without a cache: Node's HTTP server and HTTP/2 client, without URLs, JSON or limits.
 import { createServer } from 'node:http';
 import { connect } from 'node:http2';
 import type { AddressInfo } from 'node:net';

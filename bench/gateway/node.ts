@@ -1,6 +1,5 @@
-// The node: answers made beforehand, sent with as little HTTP/2 as a unary call needs, for on a small machine a node made
-// with Node's own HTTP/2 costs as much CPU as the fronts and would be what is measured. Headers are not even decoded: which
-// answer is meant shows in the first bytes of the request.
+// Answers made beforehand, with as little HTTP/2 as a unary call needs: Node's own costs as much CPU as the fronts.
+// Headers are not decoded: the first bytes of the request show which answer is meant.
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { loadAnswers } from './answers.ts';
 

@@ -1,5 +1,4 @@
-// The query gateway beside a ceiling and a peer, in one run on one machine: `npm run bench:gateway`.
-// All fronts run at the same time and are measured alternately in short rounds, so that other load on the machine affects all of them.
+// The query gateway beside a ceiling and a peer, measured alternately in short rounds: `npm run bench:gateway`.
 import { type LoadedProgram, openBench, quantile, runLoad } from '../harness.ts';
 import { measurePrinting, type TargetName, targets } from './answers.ts';
 import { startGateway, startNode, toRequest, waitForRoutes } from './fronts.ts';
@@ -72,7 +71,6 @@ const rows = fronts.flatMap(({ name }) =>
       'req/s': Math.round(of('perSecond')),
       'p50 ms': Number(of('p50').toFixed(1)),
       'p99 ms': Number(of('p99').toFixed(1)),
-      // What else runs on the machine only adds to it.
       'CPU µs/req': Number(Math.min(...own.map(({ cpuMicros }) => cpuMicros)).toFixed(1)),
       failures: own.reduce((sum, { failures }) => sum + failures, 0),
     };

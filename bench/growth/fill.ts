@@ -1,4 +1,3 @@
-// Rows like those that the services write.
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 

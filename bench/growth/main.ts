@@ -1,5 +1,4 @@
-// What a request costs with few rows and with many: CPU time of the service, and pages that PostgreSQL reads. Small and large are
-// measured in turns, so that whatever else the machine does meets both; the least disturbed turn counts.
+// CPU time and PostgreSQL pages of a request, with few rows and with many, in turns; the least disturbed turn counts.
 // `npm run bench:growth`, about five minutes; BENCH_SCALE=0.1 is a tenth of the rows. Lines above 1.5 are marked.
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
@@ -11,7 +10,6 @@ import { fillAgent, fillUssd } from './fill.ts';
 
 interface Line {
   name: string;
-  /** Requests of one turn. */
   count: number;
   /** What it costs is divided by this. */
   per?: number;
@@ -152,7 +150,7 @@ async function openAgent(database: Database, rows: number): Promise<Level> {
   return { ...service, lines };
 }
 
-/** CPU and pages of one request; the first turn warms up. */
+/** The first turn warms up. */
 async function compare(engine: string, rows: number[], levels: Level[]): Promise<void> {
   for (const [index, { name }] of (levels[0]?.lines ?? []).entries()) {
     const costs = levels.map(() => ({ cpu: Number.POSITIVE_INFINITY, pages: undefined as number | undefined }));

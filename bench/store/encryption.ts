@@ -1,5 +1,4 @@
-// CPU time of encryption at rest: the same rows written to SQLite and read again with and without a key, side by side on
-// the same machine in one run: npm run bench:encryption
+// CPU time of encryption at rest: the same rows in SQLite, with a key and without one: npm run bench:encryption
 import { join } from 'node:path';
 import { openStore, type SealedTable } from '@palaver/store';
 import { openCipher } from '@palaver/store/internal';

@@ -1,5 +1,4 @@
-// Group commit against one transaction per write, side by side on the same machine in one run: npm run bench:store
-// 200 callers write rows of about 200 bytes and each waits for its commit, as requests of a service do.
+// Group commit against one transaction per write, by 200 callers that each wait for their commit: npm run bench:store
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { openStore } from '@palaver/store';

@@ -1,6 +1,5 @@
 import type { Store } from '@palaver/store';
 
-/** The table of the benchmarks: texts by number, and with a phone number if wanted. */
 export function createItems<Tables>(store: Store<Tables>, ...more: 'phone'[]): Promise<void> {
   return store.migrate('bench', [
     {

@@ -1,5 +1,4 @@
-// The ceiling: Fastify alone, which parses the same JSON and returns the same texts, writes one log line for each request
-// where the service does, and does nothing else.
+// The ceiling: Fastify alone, with the same JSON, the same texts and a log line where the service writes one.
 import Fastify, { LogController } from 'fastify';
 
 const replies = JSON.parse(process.env.REPLIES ?? '{}') as Record<string, string>;

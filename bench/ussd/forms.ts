@@ -1,6 +1,5 @@
-// What a key press in an ODK form costs: a form of 49 questions, pressed by a few callers in turn whose instances stay in
-// memory, and by more callers than there is room for, whose instances are rebuilt from their answers.
-// Processor time is that of the whole process, its thread for forms included. `npm run bench:ussd-forms`, about a minute.
+// CPU time of a key press in an ODK form of 49 questions, with instances in memory and rebuilt from their answers.
+// It is that of the whole process, its thread for forms included. `npm run bench:ussd-forms`, about a minute.
 import { readFileSync } from 'node:fs';
 import { createForms } from '@palaver/forms/internal';
 import type { FormProgress, FormScreen } from '@palaver/program/internal';

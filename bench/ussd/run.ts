@@ -1,6 +1,5 @@
-// Side by side in one run, on one machine, with one client: a bare Fastify handler, this service on SQLite and on
-// PostgreSQL, and through a mapped adapter, every session durably saved before its reply; once with a log line for each
-// request, as services run, and once without any log. `npm run bench:ussd`, about five minutes.
+// A bare Fastify handler beside this service on SQLite, on PostgreSQL and through a mapped adapter, sessions saved
+// before the reply, with a log line for each request and without. `npm run bench:ussd`, about five minutes.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openBench, type Program, runLoad } from '../harness.ts';
@@ -108,7 +107,6 @@ async function warmUp(target: Target, scenario: string): Promise<void> {
   await load(target, scenario, { seconds: maxSeconds, dialogues });
 }
 
-/** The round with the highest rate, and the least processor time of all rounds. */
 function keepBest(target: Target, scenario: string, next: Load): void {
   const best = target.load[scenario] ?? next;
   const cpuMicros = Math.min(best.cpuMicros, next.cpuMicros);

@@ -1,7 +1,6 @@
-// What a key press costs while the tables grow: databases of three sizes on one PostgreSQL, two instances on each, so that most
-// key presses read their session from the database. The sizes are measured in turns, slice by slice, so that whatever else
-// the machine does meets all of them. `npm run bench:ussd-scale`, about five minutes and 5 GB of disk; BENCH_SCALE=0.1 is a
-// tenth of the rows.
+// What a key press costs while the tables grow: databases of three sizes on one PostgreSQL, measured slice by slice.
+// Each has two instances, so that most key presses read their session from the database.
+// `npm run bench:ussd-scale`, about five minutes and 5 GB of disk; BENCH_SCALE=0.1 is a tenth of the rows.
 import type pg from 'pg';
 import { createDatabase, openBench, type Program, quantile, readPages } from '../harness.ts';
 
@@ -74,7 +73,6 @@ function next(): number {
   return serial;
 }
 
-/** A database with so many rows, and two instances on it. */
 async function openLevel(size: (typeof sizes)[0]): Promise<Level> {
   const { url, client } = await createDatabase(bench, server);
   // One checkpoint at the end instead of one every few seconds while the tables are filled; vacuum would count as pages read.
@@ -98,7 +96,6 @@ function start(databaseUrl: string): Promise<Program> {
   });
 }
 
-/** Rows like those that the service writes. */
 async function fill(client: pg.Client, { accounts, sessions }: (typeof sizes)[0]): Promise<void> {
   const started = performance.now();
   await client.query(`insert into ussd_account (id, phone, name, pin, failed, locks, created_at)

@@ -1,5 +1,4 @@
-// A chat with the agent on a page without a framework: credentials, a transport, a session, a chat, and one function
-// that draws its state.
+// A chat on a page without a framework: credentials, a transport, a session, a chat, and a function that draws it.
 import {
   type ChatSnapshot,
   createAgentApi,

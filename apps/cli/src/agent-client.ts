@@ -32,7 +32,6 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
     createSession: api.createSession,
     abort: api.abort,
     answerApproval: (approvalId: string, approved: boolean) => approvals.answer(approvalId, { approved }),
-    /** Sends a message and passes on the events of its run, reconnecting as often as needed. */
     async send(
       sessionId: string,
       body: { message: string; model?: string | undefined },

@@ -11,7 +11,6 @@ environment or in a \`.env\` file in the folder you start from; the environment 
 wrong value stops the start with one message that names every fault. \`npx palaver doctor\` checks what is set.
 `;
 
-/** The text of `docs/configuration.md`. */
 export function toConfigReference(): string {
   const sections = listConfigSections().map(({ title, variables }) => {
     const rows = variables.map(toRow);
@@ -82,7 +81,6 @@ function underUp(variable: Variable, portName: string): Variable {
 
 const width = 100;
 
-/** The text of `.env.example`. */
 export function toEnvExample(): string {
   const blocks = [
     '# Every variable with its default. Copy to .env, remove the # in front of what you change.',

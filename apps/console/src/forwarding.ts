@@ -142,11 +142,8 @@ const hopByHop = [
 
 const pageHeaders = ['origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'sec-fetch-user'];
 
-/**
- * Without a token or a named operator, the operators' routes trust callers on the service's own machine, where the console is.
- * So it names the client, which closes them, unless the services would trust the browser's own request. What the browser says
- * of the page's origin is about the console, which has compared it.
- */
+// Without a token or a named operator, operators' routes trust callers on their own machine, where the console is. So
+// it names the client, unless the service would trust the browser. Origin headers that name the console stop here.
 export function toServiceHeaders(request: FastifyRequest, headers: Headers): IncomingHttpHeaders {
   const passed = withoutHopByHop(headers);
   passed['x-request-id'] = request.id;

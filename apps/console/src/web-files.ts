@@ -8,7 +8,6 @@ const policy =
   "font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 export function addWebRoutes(server: Server, page: Page): void {
-  // Views have addresses of their own, all of one document.
   for (const path of ['/', '/phone', '/programs', '/chat', '/explorer', '/operations', '/guide']) {
     server.get(path, (request, reply) => send(request, reply, '/index.html'));
   }

@@ -105,7 +105,6 @@ function NotFound({ path }: { path: string }) {
   );
 }
 
-/** A fault in one view leaves the others reachable. */
 class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | undefined }> {
   override state: { error: Error | undefined } = { error: undefined };
 

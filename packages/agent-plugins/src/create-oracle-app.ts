@@ -61,8 +61,7 @@ export function createBundledPlugins(): OraclePlugin[] {
 }
 
 /**
- * An agent with the bundled plugins and the author's, ready to listen: configuration from `env`, its database opened, its
- * plugins loaded.
+ * An agent with the bundled plugins and the author's, configured from `env` and ready to listen.
  *
  * @example
  * ```ts

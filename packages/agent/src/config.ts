@@ -188,6 +188,5 @@ export const agentVariables = agentConfigSchema.shape;
 
 export type AgentConfig = Readonly<z.infer<typeof agentConfigSchema>>;
 
-/** Of one client address. */
 export const writesPerMinute = (config: AgentConfig): number =>
   config.WRITES_PER_MINUTE_PER_ADDRESS ?? config.SENDS_PER_MINUTE * agentLimits.writesPerSend;

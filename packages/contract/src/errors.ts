@@ -103,7 +103,6 @@ export function toReasonPhrase(status: number): string {
   return reasonPhrases[status] ?? 'Error';
 }
 
-/** A refusal that names the field at fault, as validation does. */
 export function invalid(path: string, message: string): AppError {
   return new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
 }

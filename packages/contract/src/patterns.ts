@@ -18,7 +18,6 @@ export const serviceCodePattern = /^\*\d+(\*\d+)*#$/;
 
 export const defaultServiceCode = '*1234#';
 
-/** Printable ASCII without the space. */
 export const visibleAsciiPattern = /^[\x21-\x7e]+$/;
 
 // Without `\p`, which regular expressions of other languages do not have: the pattern is in the OpenAPI documents.

@@ -100,7 +100,6 @@ export const setUserPreferencesSchema = z
 
 export type SetUserPreferences = z.infer<typeof setUserPreferencesSchema>;
 
-/** Begins the messages that a schedule sent, not the user. */
 export const scheduledMessagePrefix = '[Scheduled task]';
 
 export const taskSchema = named('Task', 'A prompt the agent will carry out at its time.', {

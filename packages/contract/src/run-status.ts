@@ -1,4 +1,3 @@
-/** `waiting`: until the user has answered an approval. */
 export const liveRunStatuses = ['queued', 'running', 'waiting'] as const;
 export const endedRunStatuses = ['complete', 'aborted', 'failed'] as const;
 export const callStatuses = ['isRunning', 'done', 'error'] as const;

@@ -12,7 +12,6 @@ const targets: Record<string, string> = {
   'package.template.json': 'package.json',
 };
 
-/** Writes the template into a new folder and returns the names of its files. */
 export function writeProject(name: string): string[] {
   if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(name))
     throw new Error(`"${name}" cannot be the name of a project: use small letters, digits and hyphens.`);

@@ -60,7 +60,6 @@ export function createFormThreads(
   const maxPerForm = Math.max(1, maxThreads - 1);
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   const maxHeapMb = Math.min(mostHeapMb, memory / 2 ** 21 / maxThreads);
-  /** The thread that has the instance of a caller. */
   const homes = new LRUCache<string, FormThread>({ max: maxHomes });
   const queue: Waiting[] = [];
   /** Forms that have ended their thread: all of them together have one, and one for their slow callers. */

@@ -21,9 +21,7 @@ export interface PlaygroundOptions {
 /** A program in memory that can be played without a service. */
 export interface Playground {
   menu: Menu;
-  /** Dials. */
   open(): Screen;
-  /** Types an answer, and reads the next screen. */
   press(input: string): Screen;
   readonly screen: Screen;
 }

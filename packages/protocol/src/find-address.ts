@@ -8,8 +8,7 @@ const documentSchema = z.object({
   }),
 });
 
-// The address of a DID, undefined if there is none: `given` for did:key and did:web, otherwise one of the accounts in its document.
-// It says where the DID receives coins, not whose it may spend: anyone may write any account into a document.
+// Where a DID receives coins, not whose coins it may spend: anyone may write any account into a document.
 export async function findAddress(
   gateway: GatewayClient | undefined,
   did: string,
@@ -50,8 +49,7 @@ const searchSchema = z.object({
   tx_responses: z.array(z.object({ code: z.number(), height: z.string() })),
 });
 
-// The account in a DID's document that lets the grantee send its coins for this DID: its latest grant has the DID as its memo,
-// which only the account itself can sign.
+// The account that lets the grantee send coins for a DID: its latest grant has the DID as memo, which only it can sign.
 export async function findGranter(
   gateway: GatewayClient,
   { did, grantee, signal }: { did: string; grantee: string; signal: AbortSignal },

@@ -84,7 +84,6 @@ interface GatewayCall {
 
 const timeoutMs = 3_000;
 const broadcastPath = '/cosmos/tx/v1beta1/txs';
-/** By gRPC code; every other one is `unavailable`. */
 const grpcFaults: Partial<Record<number, GatewayFault['kind']>> = {
   3: 'invalid',
   4: 'timeout',
@@ -171,10 +170,8 @@ function toRefusal(status: number, body: unknown): GatewayFault {
 }
 
 const path = '/cosmos.tx.v1beta1.Service/BroadcastTx';
-/** A node: `host:port`, or `tls://host:port`. */
 export const nodeAddressPattern = /^(tls:\/\/)?([^\s/,:]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/;
 
-/** Rejects with gRPC's error. */
 async function broadcastToNode(address: string, { bytes, timeoutMs }: { bytes: string; timeoutMs: number }) {
   // Most processes send no transactions and need not load it.
   const { Client, credentials } = await import('@grpc/grpc-js');

@@ -16,7 +16,6 @@ export interface Release {
   isUsed?: boolean;
   /** Whether the bytes were sent once, and the only node that saw them refused them. */
   isRefused?: boolean;
-  /** Whether another attempt cannot succeed. */
   isFinal?: boolean;
 }
 
@@ -46,12 +45,10 @@ export function createOutboxTable<T>(
     store.transaction((trx) => work(trx as unknown as Transaction<Tables>, trx as Transaction<T>));
 
   const ofStatus = (status: OutboxRow['status']) => db.selectFrom(table).selectAll().where('status', '=', status);
-  /** The entries of a transaction that is on its way. */
   const ofSent = (on: Kysely<Tables>, hash: string | null) =>
     on.updateTable(table).where('hash', '=', hash).where('status', 'in', onTheWay);
 
   return {
-    /** Keeps other instances from the same work for a while; false if one of them does it. */
     lease: () => leases.hold(address, holder, leaseMs),
 
     /** Everything the next step needs is stored, so any instance may take it. */
@@ -90,7 +87,6 @@ export function createOutboxTable<T>(
     findDue: (limit: number): Promise<OutboxRow[]> =>
       ofStatus('waiting').where('next_at', '<=', now).orderBy('created_at').orderBy('id').limit(limit).execute(),
 
-    /** The last sequence that the account signed with; -1 if there is none. */
     async lastSequence(): Promise<number> {
       const last = await db
         .selectFrom(table)
@@ -134,8 +130,7 @@ export function createOutboxTable<T>(
       }
     },
 
-    // Frees entries whose transaction can have no effect any more: to be signed again, or dead. All in one transaction, because
-    // the bytes, sent as long as one of them is signed, hold the messages of all.
+    // For a transaction that can have no effect any more. All entries at once: its bytes hold the messages of all.
     async release(rows: OutboxRow[], { fault, counts, isUsed, isRefused, isFinal }: Release): Promise<void> {
       const isShared = rows.length > 1;
       await inTransaction(async (trx, own) => {

@@ -51,7 +51,6 @@ interface TxToSign {
   chainId: string;
   accountNumber: number;
   sequence: number;
-  /** No block after this one includes the transaction. */
   timeoutHeight: number;
 }
 
@@ -148,7 +147,6 @@ export interface Coin {
   denom: string;
 }
 
-/** `undefined` for a text that is no amount such as `1000uixo`. */
 export function parseCoin(text: string): Coin | undefined {
   const [, amount, denom] = coinPattern.exec(text) ?? [];
   return amount === undefined || denom === undefined ? undefined : { amount: BigInt(amount), denom };

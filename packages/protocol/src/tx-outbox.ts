@@ -53,12 +53,10 @@ export interface TxOutboxParts<T> {
 }
 
 const unclearMs = 60_000;
-/** A transaction that is in none of this many blocks will not be included. */
 const timeoutBlocks = 30;
 /** Nodes find a transaction a little later than they include it. */
 const indexBlocks = 2;
 const [alreadyInPool, wrongSequence] = [19, 32];
-/** The module `claims` has a claim of this id. */
 const claimExists = 'claims/1105';
 
 /**
@@ -252,8 +250,7 @@ interface SentTx {
 
 type TxOutcome = { ok: true; response?: TxResponse; isUnclear?: boolean };
 
-// For a transaction that nodes do not find by its hash after its timeout. Their index may lack it, but the state of a block
-// shows whether its sequence is used up, and the index whether another transaction did that.
+// If nodes do not find a transaction after its timeout, the account's sequence and the index show what became of it.
 async function readTxOutcome(gateway: GatewayClient, sent: SentTx): Promise<TxOutcome | GatewayFault> {
   const account = await readAccount(gateway, sent.address, sent.height);
   if (!account.ok) return account;

@@ -164,7 +164,6 @@ export function toEdge(config: BaseConfig): Edge {
 /** On loopback only this machine can connect, its browser included: another name in Host is a page that was pointed here. */
 const isLocalOnly = ({ HOST, TRUST_PROXY_ENABLED }: BaseConfig) => isLoopbackHost(HOST) && !TRUST_PROXY_ENABLED;
 
-/** A service that only its author reaches. */
 export const isOwnMachine = (config: BaseConfig) => isLocalOnly(config) && !isProduction(config.NODE_ENV);
 
 export function toOperatorsFile(config: Pick<BaseConfig, 'OPERATORS_FILE' | 'DATA_DIR'>): string {

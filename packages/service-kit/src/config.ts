@@ -106,7 +106,6 @@ export function findUnknownVariables(env: Env, known: Iterable<string>, prefixes
     });
 }
 
-/** Variables that differ from one of ours in a letter or two, with what was probably meant. */
 export function findMisspelt(env: Env, known: Iterable<string>): { name: string; meant: string }[] {
   const names = new Set(known);
   return Object.keys(env).flatMap((name) => {
@@ -200,7 +199,6 @@ function findUnsafe(schema: z.ZodObject, input: Env, env: Env): { key: string; m
 /** Random keys of this length have at least a dozen different characters, in any encoding. */
 const fewestCharacters = 8;
 
-/** Whether a long secret, or one of a list, consists of a few characters only: random bytes never do. */
 function isUniform(text: string): boolean {
   const parts = text.split(',').map((part) => part.trim());
   return parts.some((part) => part.length >= secretLength && new Set(part.toLowerCase()).size < fewestCharacters);

@@ -55,8 +55,7 @@ export interface ServerOptions extends Edge, HealthSources {
 }
 
 /**
- * A Fastify server with what every service has: request ids, the contract's error bodies, health, metrics, CORS,
- * one log line per request. Routes validate by zod schemas.
+ * A Fastify server with what every service has: request ids, errors, health, metrics, CORS, log lines, zod schemas.
  *
  * @example
  * ```ts
@@ -179,10 +178,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
-/**
- * Node takes its own listener from a socket that it hands over, and a fault that nobody listens to ends the process. Not on
- * every socket: a second listener for `error` delays the collection of what the requests of a connection leave behind.
- */
+// Node takes its own error listener from a socket that it hands over; a fault without a listener ends the process.
+// Not on every socket: a second listener delays the collection of what the requests of a connection leave behind.
 function ignoreFaults<T extends Duplex>(socket: T): T {
   return socket.on('error', () => {});
 }
@@ -207,10 +204,8 @@ export function toFirstSegment(path: string): string {
   return end === -1 ? path.slice(1) : path.slice(1, end);
 }
 
-/**
- * Node fires `timeout` only if nothing was sent or read since. Without a listener it ends the connection, also one whose answer
- * is still being made; `_httpMessage` is that answer.
- */
+// Node fires `timeout` only if nothing was sent or read since. Without a listener it ends the connection, also one
+// whose answer (`_httpMessage`) is still being made.
 function cutOffIdle(socket: Socket & { _httpMessage?: ServerResponse | null }): void {
   if (!socket._httpMessage || socket.writableLength > 0) socket.destroy();
 }
@@ -297,8 +292,7 @@ function endWith(shown: AppError, socket: Duplex, toBody: (error: AppError) => o
 
 let kept: object | undefined;
 
-// Keeps one of the objects that `process.nextTick` queues alive. Otherwise V8 drops their hidden class after several full
-// collections, and then defines their properties by calls of its runtime: about 7 µs for the ticks of a request.
+// Keeps an object of `process.nextTick` alive: otherwise V8 drops its hidden class, which costs each request 7 µs.
 function keepTickShape(): void {
   if (kept) return;
   const hook = createHook({

@@ -85,7 +85,6 @@ export function toStoreOptions(
   };
 }
 
-/** The folder of the embedded database; `undefined` with PostgreSQL. */
 export function toDataFolder({ DATABASE_URL, DATA_DIR }: Pick<BaseConfig, 'DATABASE_URL' | 'DATA_DIR'>) {
   if (DATABASE_URL === undefined) return resolve(DATA_DIR);
   return DATABASE_URL.startsWith('file:') ? dirname(resolve(DATABASE_URL.slice('file:'.length))) : undefined;

@@ -174,8 +174,7 @@ const style = require.resolve('swagger-ui-dist/swagger-ui.css');
 const script = require.resolve('swagger-ui-dist/swagger-ui-bundle.js');
 
 /**
- * `GET /docs`: Swagger UI for an OpenAPI document at a path relative to `/docs`. Everything is served from here; the files are
- * read at the first request.
+ * `GET /docs`: Swagger UI for an OpenAPI document at a path relative to `/docs`, with all its files served from here.
  *
  * @example
  * ```ts

@@ -33,7 +33,6 @@ export function envBoolean() {
   return z.stringbool({ error: 'expected true or false' });
 }
 
-/** Whether a variable that is not checked yet has a value that `envBoolean` reads as true. */
 export function isTrue(text: string | undefined): boolean {
   return envBoolean().safeParse(text?.trim()).data === true;
 }

@@ -17,7 +17,6 @@ const codeOfStatus: Record<number, ErrorCode> = {
   503: 'UNAVAILABLE',
 };
 
-/** Unknown errors are logged whole and shown blank. */
 export function sendError(
   error: unknown,
   request: FastifyRequest,

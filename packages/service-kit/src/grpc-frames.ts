@@ -1,5 +1,4 @@
-// gRPC's framing of messages: a byte that says whether it is compressed, four bytes of length, the message.
-// https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+// Compressed or not (1 byte), length (4), message: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 
 const headBytes = 5;
 

@@ -77,8 +77,7 @@ function trackStalled({ server }: Server): () => void {
   const connections = new Map<Socket, { bytesRead: number; readAt: number }>();
   let mostConnections = leastPruned;
   server.on('connection', (socket: Socket) => {
-    // Closed ones are removed now and then: a second listener for `close` beside Node's own would delay the collection of what
-    // the requests of a connection leave behind, which cost a third of the CPU of a busy server.
+    // A second listener for `close` would delay the collection of used objects: a third of the CPU of a busy server.
     if (connections.size >= mostConnections) {
       for (const known of connections.keys()) if (known.destroyed) connections.delete(known);
       mostConnections = 2 * connections.size + leastPruned;

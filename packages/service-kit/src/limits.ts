@@ -21,8 +21,8 @@ export function countInMemory(options: Parameters<typeof createMinuteWindows>[0]
   };
 }
 
-// For all instances that share a Redis, by its clock. While it is unreachable nobody is counted: that must not take the service
-// down. A key over `max` stays so until its oldest use is a minute ago, which is known without asking.
+// While Redis is unreachable nobody is counted: that must not take the service down. A key over `max` stays so until
+// its oldest use is a minute ago, which is known without asking.
 export function countInRedis(redis: Redis, name: string): CountInMinute {
   const over = new LRUCache<string, number>({ max: maxOver });
   redis.defineCommand('countInMinute', { numberOfKeys: 1, lua: script });
@@ -95,7 +95,6 @@ export interface RateStanding {
   isOver: boolean;
 }
 
-/** Counts one use of a key; undefined while Redis is unreachable and nobody is counted. */
 export type RateLimit = (key: string) => RateStanding | undefined | Promise<RateStanding | undefined>;
 
 export function createRateLimit({

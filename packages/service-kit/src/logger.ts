@@ -15,8 +15,7 @@ export function sendLogsTo(path: string): void {
 }
 
 /**
- * JSON lines on standard output, pretty on a terminal. Secrets are masked twice: fields by their name before the line
- * is written, phone numbers and tokens by their form in the finished line.
+ * JSON lines on standard output, pretty on a terminal; secrets are masked by the names of fields and by their form.
  *
  * @example
  * ```ts

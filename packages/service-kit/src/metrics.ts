@@ -36,7 +36,6 @@ export function requestDurations(registry: Registry): Durations {
   return registry.getSingleMetric(durationName) as Durations;
 }
 
-/** A value that is read whenever the metrics are. */
 export function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>): void {
   new Gauge({
     name,

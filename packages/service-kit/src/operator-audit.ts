@@ -43,8 +43,7 @@ export function toAuditBy(request: FastifyRequest): { actor: `operator:${string}
   return { actor: `operator:${request.operator?.name ?? 'unknown'}`, from: clientAddress(request) };
 }
 
-// Records what operators read, export and write, except metrics. A read that is repeated within a minute (a page that refreshes
-// itself) is recorded once, a file each time. A request whose line cannot be written is not served.
+// A read repeated within a minute is recorded once, a file each time. Without its line a request is not served.
 export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
   const recorded = createRecentKeys();
   server.addHook('preHandler', (request, _reply, done) => {

@@ -64,8 +64,7 @@ export function addOperator(path: string, { name, role }: Operator): string {
   return token;
 }
 
-// Running services notice at the next request. The file stays when the last operator is gone, so that this machine does not
-// become an admin again. Returns how many are left.
+// Returns how many are left. The file stays even without any, so that this machine does not become an admin again.
 export function revokeOperator(path: string, name: string): number {
   const operators = loadOperators(path) ?? [];
   const rest = operators.filter((entry) => entry.name !== name);
@@ -116,7 +115,6 @@ export type OperatorGuard = (request: FastifyRequest, reply: FastifyReply) => Pr
 
 const wrongTokensPerMinute = 10;
 
-/** `onRequest` hooks that let operators of a role in and set `request.operator`. */
 export function createOperatorGuards(options: OperatorGuardOptions): (needed?: OperatorRole) => OperatorGuard {
   const { token, file, trustsLocal, onWrongToken } = options;
   const operators = watchOperators(file);

@@ -108,8 +108,7 @@ export function watchOf(redis: Redis): Pick<RedisWatch, 'state' | 'latencyMs' | 
   return watches.get(redis);
 }
 
-// For commands that the caller can do without: `undefined` while Redis is unreachable or hangs. Only the first caller waits for
-// a time-out; then nobody asks until a probe has been answered.
+// `undefined` while Redis is unreachable or hangs: after one time-out nobody asks until a probe has been answered.
 export async function askRedis<T>(redis: Redis, ask: () => Promise<T>): Promise<T | undefined> {
   const watch = watches.get(redis);
   if (watch?.state !== 'disconnected' && watch?.state !== 'not answering') {

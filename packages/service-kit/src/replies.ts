@@ -98,9 +98,8 @@ export function sendFile(
     .send(file);
 }
 
-// RFC 4180 lines. A cell that a spreadsheet would run as a formula gets an apostrophe before it; a phone number is a plus and
-// digits, which compute nothing, and stays. Spreadsheets of many languages split cells at semicolons, some at tabs, so what
-// follows one is a beginning too. `forSpreadsheet` makes a spreadsheet show all digits of long numbers, and the plus.
+// RFC 4180, with an apostrophe before what a spreadsheet would run as a formula, at the start or where some languages
+// split cells (semicolon, tab). A phone number stays; `forSpreadsheet` keeps its plus and all digits of long numbers.
 export function toCsvLines(rows: string[][], { forSpreadsheet = false } = {}): string {
   const write = forSpreadsheet ? toSpreadsheetCell : toCell;
   if (rows.length === 0) return '';

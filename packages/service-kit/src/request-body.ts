@@ -119,8 +119,7 @@ export function limitRequestTime(server: Server, { requestTimeoutMs, isUpload }:
     request.once('close', () => clearInterval(timer)).once('end', () => clearInterval(timer));
   }
 
-  // No hook runs for requests that Socket.IO takes, nor for a malformed URL. Socket.IO replaces the listeners it finds, so this
-  // one is added after it.
+  // No hook runs for Socket.IO's requests or malformed URLs. Socket.IO replaces listeners it finds, so add ours later.
   server.addHook('onReady', (done) => {
     server.server.prependListener('request', watch);
     done();

@@ -23,7 +23,6 @@ declare module 'fastify' {
     noteFailure(failed: FailedRequest, told?: Told): void;
     /** An `onRequest` hook for routes of operators: reading needs a viewer, everything else an operator. */
     operatorGuard: OperatorGuard;
-    /** The same for routes that need a certain role. */
     operatorGuardFor(role: OperatorRole): OperatorGuard;
   }
   interface FastifyContextConfig {

@@ -94,9 +94,8 @@ const lookMs = 100;
 /** How much longer a call may take by the clock, on a busy machine. */
 const clockFactor = 10;
 
-// Stops a call that computes for too long, or ten times that by the clock, or needs more memory: at V8's own limit the whole
-// process may end. Before Node 24.6 the computing of a thread cannot be measured from outside, and before 22.16 its memory: there
-// only the clock counts. Returns the function that ends the watch.
+// Stops a call that computes too long or needs too much memory: at V8's own limit the whole process may end. Before
+// Node 24.6 the computing of a thread cannot be measured from outside, before 22.16 its memory: only the clock counts.
 function limitCall(
   worker: Worker,
   { limitMs, maxMemoryMb }: { limitMs: number; maxMemoryMb: number },

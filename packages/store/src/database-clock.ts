@@ -29,7 +29,6 @@ export async function startDatabaseClock<DB>(
 ): Promise<DatabaseClock> {
   const readTime = timeReaderOf(store);
   if (!readTime) return { now: Date.now, stop() {} };
-  /** Database time minus the monotonic clock. */
   let offset = Date.now() - performance.now();
   const read = async () => {
     const before = performance.now();
@@ -50,7 +49,6 @@ export function databaseTime(engine: Engine): RawBuilder<number> {
     : sql<number>`cast(unixepoch('subsec') * 1000 as integer)`;
 }
 
-/** `undefined` on SQLite, which has this machine's time. */
 export function timeReaderOf<DB>({
   engine,
   db,

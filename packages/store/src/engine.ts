@@ -4,10 +4,7 @@ import type { Transaction } from 'kysely';
 export type Engine = 'sqlite' | 'postgres';
 
 export interface TransactionOptions {
-  /**
-   * PostgreSQL only; SQLite's transactions are always serializable. That is also the default here, so that code which is right on
-   * one engine is right on the other. Choose `read committed` where single statements carry the whole effect.
-   */
+  /** PostgreSQL only. Default `serializable`, as SQLite always is; `read committed` is enough for single statements. */
   isolation?: 'serializable' | 'read committed';
 }
 

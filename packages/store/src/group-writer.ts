@@ -16,7 +16,6 @@ export interface GroupWriterOptions<DB, Item, Result> extends TransactionOptions
 /** Writes that share a transaction with those of other callers. */
 export interface GroupWriter<Item, Result> {
   write(item: Item): Promise<Result>;
-  /** Resolves when nothing is pending. */
   idle(): Promise<void>;
   /** Refuses further writes and resolves when nothing is pending. */
   close(): Promise<void>;

@@ -61,8 +61,7 @@ export function createLeases<Row extends LeaseColumns>(
         .execute();
     },
 
-    // Gives a row back, changed by `set` if it is still like `from`; nobody takes it for the next `afterMs`. A holder that has
-    // lost the row changes nothing.
+    // Gives a row back with `set`, free after `afterMs`; does nothing if it differs from `from` or was lost.
     async end(
       id: string,
       holder: string,

@@ -62,7 +62,6 @@ export async function checkMigrated<DB>(options: Omit<MigrateOptions<DB>, 'trans
   );
 }
 
-/** Applies what fits into one transaction, or one concurrent step. */
 function applyNext<DB>({ transaction, db, engine, component, migrations }: MigrateOptions<DB>): Promise<Progress> {
   // Read committed: once the lock is taken, the next statement must see what its last holder committed.
   return transaction(

@@ -80,8 +80,7 @@ function createPools({ urls, writable }: PostgresHosts, options: StoreOptions, p
       ...session,
       ...(writable && { onConnect: refuseStandby }),
     });
-    // Without listeners a connection that breaks, idle or between two queries of a transaction, would end the process.
-    // Nothing is lost by ignoring it here: the next query on it fails, and so does `ping`.
+    // Without a listener a broken connection would end the process. Its next query fails anyway, and so does `ping`.
     pool.on('error', () => {});
     pool.on('connect', (client) => client.on('error', () => {}));
     return pool;
@@ -142,7 +141,6 @@ function toSafeInteger(text: string): number {
 }
 
 interface Naming {
-  /** Statements have no names. */
   isPooler: boolean;
   /** Of prepared statements, by their texts. */
   names: Map<string, string>;
@@ -197,8 +195,7 @@ type PostgresHosts = ReturnType<typeof parsePostgresUrl>;
 
 const pattern = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/;
 
-// `postgres://user:password@a:5432,b:5432/name`: the first host that takes writes is used, as libpq does with
-// `target_session_attrs=read-write`; `?target_session_attrs=any` takes the first that answers.
+// `postgres://…@a:5432,b:5432/name`: the first that takes writes, or with `target_session_attrs=any` that answers.
 export function parsePostgresUrl(url: string) {
   const [, login = '', hosts = '', rest = ''] = pattern.exec(url) ?? [];
   const names = hosts.split(',');
@@ -211,9 +208,7 @@ export function parsePostgresUrl(url: string) {
   const wanted = parsed[0]?.searchParams.get('target_session_attrs');
   for (const one of parsed) one.searchParams.delete('target_session_attrs');
   return {
-    /** One address for each host, in the order they are tried. */
     urls: parsed.map(({ href }) => href),
-    /** Whether a host that takes no writes is passed over. */
     writable:
       wanted === null || wanted === undefined ? names.length > 1 : wanted === 'read-write' || wanted === 'primary',
     /** Never the password. */

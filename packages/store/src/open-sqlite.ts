@@ -84,8 +84,7 @@ function openFault(path: string, error: unknown): StoreError {
   return new StoreError('unwritable', `cannot write the SQLite database ${path}: ${messageOf(error)}`, error);
 }
 
-// Claims a SQLite database for this process, until the result is called or the process ends. The operating system holds the
-// lock, on a separate file, so that other programs may still read the database or back it up.
+// Holds until the result is called or the process ends. The lock is on another file, so that backups can read this one.
 export function claimSqliteFile(url: string): () => void {
   const path = toPath(url);
   if (path === ':memory:') return () => {};
@@ -110,7 +109,6 @@ interface SqliteOptions {
   waitMs: number;
   /** How long queries may follow each other in one turn of the event loop; unlimited by default. */
   turnMs?: number;
-  /** Whether the path still names the file that was opened. */
   isInPlace(): boolean;
 }
 
@@ -245,12 +243,10 @@ function createConnection(database: DatabaseSync, waitMs: number) {
   };
 }
 
-/** On PostgreSQL too. */
 export function refuseStream(): never {
   throw new Error('streaming is not supported by the store: read in pages');
 }
 
-/** Waits for another process's lock without blocking the event loop, which SQLite's own busy timeout does. */
 async function retryWhileLocked<T>(attempt: () => T, waitMs: number): Promise<T> {
   const deadline = Date.now() + waitMs;
   while (true) {

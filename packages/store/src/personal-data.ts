@@ -27,11 +27,9 @@ export interface PersonalData<Person> {
 /** A table whose rows belong to persons. */
 export interface PersonalTable<Person> {
   table: string;
-  /** Its encrypted columns, if it has any. */
   sealed?: SealedTable;
   /** Columns that are not handed out: secrets and hashes. */
   omit?: readonly string[];
-  /** Which rows are the person's. */
   where(person: Person): RawBuilder<SqlBool>;
   /** Erases the rows where deleting them is not enough. */
   erase?(trx: Db, person: Person): Promise<void>;
@@ -83,7 +81,6 @@ export function personalTables<Person>(entries: readonly PersonalTable<Person>[]
 
 type Row = Record<string, unknown>;
 
-/** A message and what came with it may have a megabyte. */
 const rowsAtOnce = 4;
 
 /** Rows with encrypted columns may be large: first their keys are read, then a few rows at a time. */

@@ -41,8 +41,7 @@ export function createPrepareQuery<DB>(
 
 type BindValue = string | number | bigint | boolean | Date | Uint8Array | null;
 
-// Parameters mean the same on both engines: booleans are 0 and 1, times are epoch milliseconds, U+0000 is U+FFFD. What the engines
-// would treat differently (undefined, NaN, objects, arrays) is refused, so that it fails in the SQLite tests too.
+// What the engines would treat differently (undefined, NaN, objects) is refused, so that it fails in SQLite tests too.
 export function bindValue(value: unknown): string | number | bigint | Uint8Array | null {
   switch (typeof value) {
     case 'string':

@@ -1,10 +1,8 @@
 import { setImmediate as letOthersRun } from 'node:timers/promises';
 
-/** Rows of one piece: what is done with them is done without a pause. */
 const defaultSize = 200;
 
-// Each piece begins after the last row of the one before, so every row comes once whatever is added meanwhile. Requests are
-// answered between two pieces: neither SQLite nor work on the rows lets any in.
+// Each piece begins after the last row of the one before: every row comes once. Requests are answered in between.
 export async function* readPieces<Row>(
   load: (after: Row | undefined, limit: number) => Promise<Row[]>,
   { size = defaultSize }: { size?: number } = {},
@@ -26,7 +24,6 @@ export async function changePieces(
   while ((await change(size)) >= size) await letOthersRun();
 }
 
-/** How long rows are worked on before requests are answered in between. */
 const sliceMs = 10;
 let lastTurn: Promise<unknown> = Promise.resolve();
 

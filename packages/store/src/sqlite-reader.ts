@@ -19,8 +19,7 @@ const maxWaiting = 100;
 /** Starting the thread takes long on a busy machine. */
 const startMs = 60_000;
 
-// A second, read-only connection to an SQLite file, in a thread of its own, so that reading a whole table takes no time from
-// requests. The thread starts with the first query. A query sees everything that was committed when it begins.
+// In a thread of its own, so that reports delay no request. A query sees everything committed when it begins.
 export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderOptions): Dialect {
   let worker: Worker | undefined;
   let current: Waiting | undefined;

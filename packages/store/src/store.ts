@@ -13,10 +13,7 @@ export interface StoreOptions {
   poolSize?: number;
   /** How long one statement may run: on PostgreSQL any, on SQLite one of a report. Default 10 s. */
   statementTimeoutMs?: number;
-  /**
-   * PostgreSQL: whether there is a pooler in transaction mode (PgBouncer). `auto` finds out: it then sends no
-   * parameters of a session and no named statements.
-   */
+  /** PostgreSQL: whether a pooler in transaction mode, such as PgBouncer, is in front of it; `auto` finds out. */
   pooler?: 'auto' | 'transaction' | 'none';
   /** PostgreSQL: a replica for `readDb`. While it is unreachable the database itself is read. */
   readUrl?: string | undefined;
@@ -30,17 +27,10 @@ export interface StoreOptions {
 export interface Store<DB> {
   readonly engine: Engine;
   readonly db: Kysely<DB>;
-  /**
-   * For reports and exports, so that requests do not wait for them. PostgreSQL: the replica, which may be some seconds behind, or
-   * three more connections. SQLite: a second connection in a thread of its own, without transactions.
-   */
+  /** For reports. A PostgreSQL replica may be seconds behind; on SQLite it has its own thread and no transactions. */
   readonly readDb: Kysely<DB>;
-  /** Encrypts what is stored, where the service has a key. */
   readonly cipher: DataCipher;
-  /**
-   * Runs `fn` in one write transaction. On PostgreSQL it runs again after a serialization failure or a deadlock, so it
-   * must have no effect but through `trx`. Inside it only `trx` may be used, never `db`.
-   */
+  /** One write transaction. PostgreSQL may run `fn` again after a conflict: it must act through `trx` alone. */
   transaction: RunTransaction<DB>;
   /** A query compiled once, for hot paths. Call it at start, not per request. */
   prepare: PrepareQuery<DB>;
@@ -57,7 +47,6 @@ export interface Store<DB> {
   close(): Promise<void>;
 }
 
-/** What differs between the engines; everything else is shared. */
 export interface EngineConnection {
   dialect: Dialect;
   ping(): Promise<boolean>;

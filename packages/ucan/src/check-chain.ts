@@ -108,10 +108,9 @@ function checkProofs(root: UcanView, policy: ChainPolicy): ChainRefusal | null {
   return null;
 }
 
-// Whether the issuer of a UCAN may use or pass on a capability. Every proof is checked the same way, so looking one
-// link back is enough. A resource that is the issuer's own needs no proof. Attached proofs are what the issuer claims
-// to act under, so they bind. Without any, the chain starts here: a DID belongs to that DID alone, this oracle is open
-// to everyone, and only the service that serves another kind of URI can say who owns it.
+// Every proof is checked in the same way, so one link back is enough. Attached proofs are what the issuer claims to act
+// under, so they bind. Without any, the chain starts here: a DID belongs to that DID alone, this oracle is open to
+// everyone, and only the service that serves another kind of URI can say who owns it.
 function isGranted(capability: Capability, { issuer, proofs }: UcanView, policy: ChainPolicy): boolean {
   const resource = capability.with;
   if (resource === issuer) return true;

@@ -87,7 +87,6 @@ type ArchiveBlock = { readonly digest: Uint8Array; readonly bytes: Uint8Array };
 
 type UcanBlock = ArchiveBlock & { readonly link: ReturnType<typeof decodeLink> };
 
-/** The token and its proofs. */
 const maxUcans = 20;
 // CIDv1, DAG-CBOR, SHA-256 of 32 bytes: the only kind of link a ucanto archive is built of.
 const cidPrefix = Uint8Array.of(0x01, 0x71, 0x12, 0x20);
@@ -164,8 +163,7 @@ const maxNesting = 16;
 const signaturePrefix = Uint8Array.of(0xed, 0xa1, 0x03, 64);
 const signatureBytes = signaturePrefix.length + 64;
 
-// Accepts only the one block that ucanto itself writes. The signature covers the JSON form of the fields, which several CBOR
-// blocks share: under another CID a revoked token would come back.
+// Only the block that ucanto writes: others share its signed JSON, and a revoked token would return under their CID.
 function readUcan(ucan: UCAN.View, bytes: Uint8Array): UcanFields {
   const { model } = ucan;
   if (ucan.code !== UCAN.code) malformed('it is a JWT inside an archive');

@@ -14,10 +14,7 @@ export interface Signer {
   readonly signatureAlgorithm: string;
   /** The bytes of a signature with its code, as ucanto reads it. */
   sign(payload: Uint8Array): Promise<Uint8Array>;
-  /**
-   * The secret as text, in ucanto's own form: `Mg…`, multibase base64 of the tagged seed and the tagged public key.
-   * `parseSigner` reads it back.
-   */
+  /** The secret in ucanto's form: `Mg…`, multibase base64 of the tagged seed and public key; `parseSigner` reads it. */
   toSecret(): string;
   /** The same key, signing in the name of another DID whose document lists it. */
   withDid(did: string): Signer;

@@ -19,7 +19,6 @@ const worldQueries: Record<string, Record<string, Query>> = {
   'ixo.token.v1beta1.Query': tokenQueries,
 };
 
-/** The services whose answers change with every block. */
 const chainQueries: Record<string, Record<string, Query>> = {
   'cosmos.auth.v1beta1.Query': authQueries,
   'cosmos.base.tendermint.v1beta1.Service': nodeQueries,

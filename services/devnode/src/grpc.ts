@@ -18,7 +18,6 @@ export type Reply = ({ ok: true; message: Uint8Array } | Refusal) & { metadata?:
 
 export type Answerer = (message: Buffer, headers: IncomingHttpHeaders) => Reply;
 
-/** Unary methods answer one message, streaming ones each message as it comes. */
 export interface Method {
   streaming: boolean;
   open(): Answerer;

@@ -29,7 +29,6 @@ function createSymbolIndex(protocol: FileRegistry) {
       const extendee = protocol.getMessage(typeName);
       return extendee && protocol.getExtensionFor(extendee, number)?.file;
     },
-    /** Undefined for a type that is not known. */
     extensionNumbers(typeName: string) {
       if (!protocol.getMessage(typeName)) return undefined;
       return types
@@ -58,7 +57,6 @@ function listSymbols(desc: DescMessage | DescEnum | DescExtension | DescService)
   }
 }
 
-/** The same in v1 and v1alpha of the protocol. */
 type ReflectionQuestion =
   | { case: 'listServices' | 'fileByFilename' | 'fileContainingSymbol' | 'allExtensionNumbersOfType'; value: string }
   | { case: 'fileContainingExtension'; value: { containingType: string; extensionNumber: number } }

@@ -13,7 +13,6 @@ import { readHeight } from './upstream/node-watch.ts';
 export interface Answer {
   status: number;
   body: Buffer;
-  /** Names in lower case and values alternating. */
   headers: string[];
   grpcCode: number;
   madeAt: number;
@@ -68,7 +67,6 @@ export function toFailureAnswer(
 
 const etags = new WeakMap<Answer, string>();
 
-/** The answer's tag; empty for errors. */
 export function etagOf(answer: Answer): string {
   const known = etags.get(answer);
   if (known !== undefined) return known;
@@ -147,7 +145,6 @@ export function chooseEncoding(accepted: string | undefined, body: Buffer): Cont
   return wanted.has('gzip') ? 'gzip' : undefined;
 }
 
-/** Compressed forms of bodies, made once for each body that is kept. */
 const made = new WeakMap<Buffer, Partial<Record<ContentEncoding, Promise<Buffer>>>>();
 
 export function compress(body: Buffer, encoding: ContentEncoding): Promise<Buffer> {

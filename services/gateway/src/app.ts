@@ -51,11 +51,9 @@ export interface GatewayParts {
   authorize: Authorize;
   ca?: string | undefined;
   extensions?: Extensions;
-  /** Where rate limits are counted when several gateways share them. */
   redis?: Awaited<ReturnType<typeof openRedis>> | undefined;
 }
 
-/** The query gateway as a server that is not listening yet. Closing it closes the connections to the nodes. */
 export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   await using started = new CloseStack();
   const { config, logger, redis } = parts;
@@ -118,7 +116,6 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   return server;
 }
 
-/** Errors in the operator's shape; in the gateway's own where that fails. */
 function createWriteError({ extensions, logger }: GatewayParts): WriteError {
   const { writeError } = extensions ?? {};
   if (!writeError) return (body) => body;

@@ -17,7 +17,6 @@ export interface Query {
   bytes: Uint8Array;
   metadata: RequestMetadata;
   minHeight: number;
-  /** Whether the call may reach a node only once. */
   once?: boolean;
   proto3: boolean;
   snapshot: Snapshot;

@@ -81,7 +81,6 @@ function decideByCount({ name, perMinute = 0 }: ApiKey, counted: MinuteCount | u
   return refuse(toRateError({ perMinute, resetSeconds }), { 'retry-after': String(resetSeconds) });
 }
 
-/** Counts requests by the name of their key and puts it on the log line. */
 export function nameKeys(authorize: Authorize, metrics: Pick<GatewayMetrics, 'countKey'>): Authorize {
   return (request, path) => {
     const note = (authorized: Authorized) => {
@@ -108,8 +107,7 @@ const missing =
 
 type UcanConfig = Pick<GatewayConfig, 'GATEWAY_DIDS' | 'GATEWAY_UCAN_ISSUERS' | 'GATEWAY_UCAN_ABILITY'>;
 
-// UCANs as the agent service takes them: an invocation that is present decides, a delegation alone is enough. Anyone can
-// make a key, so the token or one of its proofs must come from an issuer that the operator named.
+// Anyone can make a key, so the token or one of its proofs must come from an issuer that the operator named.
 // Issuers are did:key or did:web; DIDs of the protocol would have to be looked up behind this very door.
 export function authorizeUcan(config: UcanConfig): Authorize {
   const { GATEWAY_DIDS: audiences, GATEWAY_UCAN_ISSUERS: named, GATEWAY_UCAN_ABILITY: ability } = config;

@@ -1,5 +1,4 @@
-// A write's JSON body as the request message in wire bytes. protobuf-es reads standard JSON, so what the reference prints
-// in its own way (decimals, JSON and hexadecimal text in bytes fields) is first brought into that form.
+// protobuf-es reads standard JSON: the reference's own forms (decimals, JSON or hex in bytes) are converted first.
 import {
   type DescField,
   type DescMessage,

@@ -1,5 +1,4 @@
-// The path's captures and the query string as the request message, in wire bytes. The rules are those of grpc-gateway
-// v1.16 (runtime.PopulateQueryParameters); see docs/gateway.md for where the contract is stricter or kinder.
+// The rules of grpc-gateway v1.16 (runtime.PopulateQueryParameters), stricter or kinder where docs/gateway.md says so.
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { hasPresence, isDelimited } from './descriptors/options.ts';
@@ -14,7 +13,6 @@ interface Draft {
   oneofs: Set<string>;
 }
 
-/** The request for a matched route. `query` is the raw text after the question mark. */
 export function decodeRequest({ route, params }: Match, query: string): DecodedRequest {
   const { input } = route.method;
   const draft = createDraft();

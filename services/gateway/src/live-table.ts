@@ -1,5 +1,4 @@
-// Descriptors are read at the start and again when a node comes back. One assignment swaps the table; running requests
-// keep the one they began with.
+// Descriptors are read at the start and when a node comes back; running requests keep the table they began with.
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { toBinary } from '@bufbuild/protobuf';

@@ -1,5 +1,4 @@
-// Requests are counted in a plain map and handed to the registry when it is read: the client library's labels cost more
-// than a cached answer.
+// Counts in a plain map that the registry reads: the client library's labels cost more than a cached answer.
 import { addGauge, Durations } from '@palaver/service-kit/internal';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { UpstreamStatus } from './upstream/upstream.ts';

@@ -60,7 +60,6 @@ function toDescription(comment: string): { description?: string } {
   return comment === '' ? {} : { description: comment };
 }
 
-/** Schemas of the JSON that messages print as, each message once under its own name. */
 function createSchemaSet() {
   const components: Record<string, JsonSchema> = {};
 

@@ -2,9 +2,8 @@ import type { DescMethod } from '@bufbuild/protobuf';
 import { type HttpRule, readHttpRules } from './descriptors/options.ts';
 import { type Schema, toMethodPath } from './descriptors/schema.ts';
 
-// Which method answers a path. Matching follows grpc-gateway v1.16: on the decoded path, first registered wins, colons in
-// the last segment are data unless a registered verb says otherwise. In grpc-gateway v2 the last registered wins. A tree over
-// the segments replaces the reference's walk over all patterns; the order decides between several matches.
+// Matching follows grpc-gateway v1.16: on the decoded path, first registered wins (in v2 the last), colons in the last
+// segment are data unless a registered verb says otherwise. A tree replaces the reference's walk over all patterns.
 
 export interface Route {
   verb: HttpRule['method'];
@@ -163,7 +162,6 @@ function find(node: Node, segments: string[], at: number, verb: string): Route |
   return earlier(earlier(deep, below), node.wildcard && find(node.wildcard, segments, at + 1, verb));
 }
 
-/** Of two routes the one that wins. */
 function earlier(one: Route | undefined, other: Route | undefined): Route | undefined {
   return !one || (other && other.order < one.order) ? other : one;
 }

@@ -27,7 +27,6 @@ import { addOperatorRoutes } from './operators/operator-routes.ts';
 
 export interface UssdParts extends Omit<DomainParts, 'metrics'> {
   redis?: Parameters<typeof addRateLimit>[1]['redis'];
-  /** What adapters check requests with, by name. */
   adapterSecrets: Readonly<Record<string, string>>;
 }
 

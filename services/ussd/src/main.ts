@@ -20,8 +20,7 @@ import { loadKeys } from './people/service-secret.ts';
 import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 
-// Telecom gateways wait about ten seconds, so a database that does not answer must fail before that. On PostgreSQL the wait may
-// include opening a connection; on SQLite a request may wait more than once.
+// Less than the 10 s that telecom gateways wait: PostgreSQL may also have to connect, and SQLite to wait twice.
 const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, statementTimeoutMs: 4_000 } };
 
 export async function startUssd(

@@ -189,7 +189,6 @@ function print({ lines, ...report }: MenuReport, json = false): void {
   if (!report.ok) process.exitCode = 1;
 }
 
-/** Shows the progress in one line of standard error, if that is a terminal. */
 function createProgress(): { show(text: string): void; clear(): void } {
   const write = (text: string) => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);

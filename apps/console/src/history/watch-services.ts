@@ -133,7 +133,6 @@ export function watchServices(options: WatchOptions) {
   });
   return {
     points: () => points,
-    /** Returns false if the alarm is not raised. */
     acknowledge(named: Pick<Alarm, 'service' | 'kind'>, by: string): boolean {
       const alarm = raised.get(toKey(named));
       if (!alarm) return false;

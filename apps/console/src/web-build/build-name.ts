@@ -24,7 +24,6 @@ const sources = [
 
 export const buildName = (): string => fingerprint(root, sources);
 
-/** The same for the same content, whenever and wherever the files were written. */
 export function fingerprint(root: string, paths: string[]): string {
   const hash = createHash('sha256');
   for (const path of paths.flatMap((name) => listFiles(join(root, name))).sort()) {

@@ -16,7 +16,6 @@ export type Page = Omit<FinishedBuild, 'settled'>;
 
 interface WebBuildOptions {
   logger: Logger;
-  /** Returns another folder to build into, for a page whose own is read-only. */
   otherFolder(): string;
 }
 
@@ -89,7 +88,6 @@ async function buildInto(folder: string, name: string, signal: AbortSignal): Pro
   }
 }
 
-/** Moves the finished build into its place in one step, and removes those of other sources. */
 async function publish(unfinished: string, folder: string, name: string): Promise<void> {
   await rename(unfinished, join(folder, name)).catch((error: unknown) => {
     if (!existsSync(join(folder, name))) throw error; // otherwise another process has finished the same build first
@@ -126,7 +124,6 @@ function loadFile(file: string, path: string) {
   const gzip = gzipSync(body);
   return {
     body,
-    /** The same, by content encoding. */
     compressed: {
       br: existsSync(`${file}.br`) ? readFileSync(`${file}.br`) : undefined,
       gzip: gzip.length < body.length ? gzip : undefined,

@@ -156,7 +156,6 @@ const questions: Record<Action, MessageKey> = {
   erase: 'callers.eraseAsk',
 };
 
-/** Each gives what to say when it is done. */
 const actions: Record<Action, (number: string, input: string) => Promise<string>> = {
   unlock: async (number) => callersApi.unlock(number).then(() => t('callers.unlockDone')),
   resetPin: async (number) => t('callers.resetDone', { pin: (await callersApi.resetPin(number)).pin }),

@@ -165,6 +165,5 @@ function SignOut({ identity, onSignOut }: { identity: Identity; onSignOut(): voi
   );
 }
 
-/** The agent fetches attachments from there, in the user's name. */
 export type MatrixSession = typeof noMatrix;
 export const noMatrix = { homeServer: '', accessToken: '' };

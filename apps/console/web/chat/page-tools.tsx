@@ -72,7 +72,6 @@ function areFigures({ title, bars }: Figures): boolean {
 const figuresSchema = toSchema(figures, areFigures);
 const barsAction = 'show_bars';
 
-/** An AG-UI action: the agent sends figures, the page draws them in the conversation. */
 export function useBarsAction(): void {
   useAgAction({
     name: barsAction,

@@ -4,7 +4,6 @@ import { t } from '../i18n/text.ts';
 import { Fault, OperatorSignIn } from '../ui/content.tsx';
 import { Button } from '../ui/controls.tsx';
 
-/** Once the claims are settled, the refused message is sent again. */
 export function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSettled(): void }) {
   const settle = useMutation({
     mutationFn: async () => {

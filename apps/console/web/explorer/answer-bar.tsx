@@ -29,7 +29,6 @@ export function AnswerBar({ answer }: { answer: Answer }) {
   );
 }
 
-/** Which request was asked, and everything that came back. */
 export function WholeAnswer({ answer }: { answer: Answer }) {
   return (
     <>

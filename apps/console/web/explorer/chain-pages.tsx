@@ -213,7 +213,6 @@ function Value({ path, text }: { path: string; text: string }) {
   return target ? <Link href={target}>{text}</Link> : <bdi className="break">{text}</bdi>;
 }
 
-/** The values of an answer by their paths; deeper ones are only in the whole answer. */
 function listFacts(value: unknown, path: string[] = []): [string, string][] {
   if (value === null || value === '' || value === undefined) return [];
   if (typeof value !== 'object') return [[path.join('.'), String(value)]];

@@ -60,7 +60,6 @@ export function ClaimsPage() {
 function CollectionCard({ collection, isOpen }: { collection: Collection; isOpen: boolean }) {
   const names = useEntityNames();
   const { id, entity, count, quota, approved, rejected, disputed, state, start_date, end_date } = collection;
-  // The whole bar is the quota, or all claims where there is none.
   const whole = Math.max(Number(quota ?? 0), Number(count ?? 0), 1);
   const share = (part: string | undefined) => (Number(part ?? 0) / whole) * 100;
   const parts = [

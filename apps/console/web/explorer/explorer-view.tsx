@@ -78,7 +78,6 @@ function LiveHeight() {
 
 const shown = 8;
 
-/** A DID, address, claim, transaction or height is opened; anything else is looked for as a name. */
 function SearchBox() {
   const [text, setText] = useState('');
   const names = useEntityNames();

@@ -16,7 +16,6 @@ export async function askGateway(request: RequestParts) {
   return {
     request,
     status: response.status,
-    /** From the request to the end of the reply. */
     ms,
     cache: header('x-cache'),
     height: header(heightHeader),
@@ -34,7 +33,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Throws unless the status is 200. */
 export function toBody<Body>({ status, body }: Answer): Body {
   if (status === 200) return body as Body;
   const { message } = (body ?? {}) as { message?: string };

@@ -62,7 +62,6 @@ export function shorten(id: string): string {
 
 const words = [...outcomes, 'OPEN', 'PAUSED', 'CLOSED'] as const;
 
-/** A word that the console does not know is shown in lower case. */
 export function toWord(state: string | undefined): string {
   const known = words.find((word) => word === state);
   return known ? t(`explorer.${known}`) : (state ?? '').toLowerCase();
@@ -108,7 +107,6 @@ const maxDocuments = 500;
 
 export const toEntityPath = (id: string) => `/explorer?page=entities&id=${encodeURIComponent(id)}`;
 
-/** The names of entities by their DIDs; empty where the gateway does not serve the documents. */
 export function useEntityNames(): ReadonlyMap<string, string> {
   const [path] = usePaths('/did/dids');
   const target = path && `${path}?pagination.limit=${maxDocuments}`;

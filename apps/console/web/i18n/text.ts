@@ -5,7 +5,6 @@ import type en from './en.json';
 export const locales = { en: 'English', fr: 'Français', sw: 'Kiswahili', ar: 'العربية' } as const;
 export type Locale = keyof typeof locales;
 
-/** `Intl.PluralRules` chooses one of these forms by `count`. */
 export type Forms = { other: string } & Partial<Record<Intl.LDMLPluralRule, string>>;
 export type MessageKey = keyof typeof en;
 export type Messages = { [Key in MessageKey]: (typeof en)[Key] extends string ? string : Forms };
@@ -21,7 +20,6 @@ const listeners = new Set<() => void>();
 let current: { locale: Locale; messages: Messages } | undefined;
 let parts = [others];
 
-/** The chosen language, or the first of the browser's that the console has. */
 export function readLocale(): Locale {
   const wanted = [localStorage.getItem(key) ?? '', ...navigator.languages].map((tag) => tag.split('-')[0]);
   return wanted.find((tag): tag is Locale => tag !== undefined && Object.hasOwn(locales, tag)) ?? 'en';
@@ -35,7 +33,6 @@ export async function showLocale(locale: Locale): Promise<void> {
   for (const notify of listeners) notify();
 }
 
-/** For the pages of programs, which wait for them. */
 export async function addProgramTexts(): Promise<void> {
   parts = [others, programs];
   await showLocale(current?.locale ?? readLocale());
@@ -85,7 +82,6 @@ const show = (time: Moment, options: Intl.DateTimeFormatOptions) =>
 /** The protocol counts its days in UTC. */
 export const formatDay = (time: Moment): string => show(time, { dateStyle: 'medium', timeZone: 'UTC' });
 
-/** In the reader's time zone. */
 export const formatMoment = (time: Moment): string => show(time, { dateStyle: 'medium', timeStyle: 'medium' });
 
 /** The services count their days in UTC. */

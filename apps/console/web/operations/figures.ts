@@ -69,7 +69,6 @@ export function useFigures(): { figures: Figures; error: Error | undefined } {
   return { figures, error };
 }
 
-/** Points and errors add to what there is; everything else replaces it. */
 function merge(before: Figures, part: Figures): Figures {
   const added = Object.entries(part).map(([name, value]) => {
     const kept = Array.isArray(before[name]) ? before[name] : [];

@@ -15,7 +15,6 @@ export const logPath = (service: string) => `/operations?page=log&service=${serv
 const loadLines = async (service: ServiceName, query: Record<string, string>) =>
   (await loadAsOperator<{ lines: Line[] }>(service, `/metrics/log?${new URLSearchParams(query)}`)).lines.toReversed();
 
-/** What the services have logged as a warning or an error, the newest first. */
 export function LogPage() {
   const wanted = useLocation().searchParams.get('service');
   const service = watched.find((each) => each.service === wanted)?.service ?? 'ussd-gateway';

@@ -24,7 +24,6 @@ import { TracesPage } from './traces-page.tsx';
 
 const pages = ['overview', 'cases', 'traces', 'log', 'audit'] as const;
 
-/** Health is public; the rest is for operators. */
 export function OperationsView() {
   const token = useOperatorToken();
   const wanted = useLocation().searchParams.get('page');

@@ -12,7 +12,6 @@ const toRunPath = (runId: string) => `${path}&run=${encodeURIComponent(runId)}`;
 const toTokens = ({ inputTokens: input = 0, outputTokens: output = 0 }: Partial<TraceSummary>) =>
   t('runs.tokenCounts', { input, output });
 
-/** What runs of the agent did, call by call. */
 export function TracesPage() {
   const runId = useLocation().searchParams.get('run');
   return runId ? <Run key={runId} runId={runId} /> : <List />;

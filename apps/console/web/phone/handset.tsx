@@ -7,7 +7,6 @@ import { Notice, Panel } from '../ui/content.tsx';
 import { Button, download, FileButton, Form, Icon } from '../ui/controls.tsx';
 import type { PhoneLine, ReplayOutcome, Step } from './use-phone.ts';
 
-/** Each with its letters. */
 const keys = ['1', '2abc', '3def', '4ghi', '5jkl', '6mno', '7pqrs', '8tuv', '9wxyz', '*', '0+', '#'];
 
 export function Handset({ name, phone, language }: { name: string; phone: PhoneLine; language: string | undefined }) {

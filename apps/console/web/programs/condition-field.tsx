@@ -177,7 +177,6 @@ export function printCondition({ join, parts }: Condition): string {
 
 const isNumeric = (type: string) => type === 'integer' || type === 'decimal';
 
-/** What somebody typed, in CEL: a number, another value by its name, or a text in quotes. */
 export function toLiteral(typed: string, type: string, names: ReadonlySet<string>): string {
   const text = typed.trim();
   if (names.has(text)) return text;

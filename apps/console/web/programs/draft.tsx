@@ -105,7 +105,6 @@ export function useDraft(name: string, draft: Draft) {
   return {
     files,
     status,
-    /** Why the last change was not made. */
     refused,
     change: useCallback((change: ProgramFiles | ((files: ProgramFiles) => ProgramFiles)) => {
       try {
@@ -182,7 +181,6 @@ const maxBytes = 2_000_000;
 
 type AddedFile = { path: string; text: string } | { refused: 'programs.fileTooLarge' | 'programs.fileUnknown' };
 
-/** The service converts XLSForms. */
 export async function readAddedFile(program: string, files: ProgramFiles, file: File): Promise<AddedFile> {
   if (file.size > maxBytes) return { refused: 'programs.fileTooLarge' };
   const [, stem = '', ending = ''] = /^(.+)\.(xml|xlsx|csv|json|geojson)$/i.exec(file.name) ?? [];
@@ -194,7 +192,6 @@ export async function readAddedFile(program: string, files: ProgramFiles, file: 
   return { path: `${toFolder(files, name)}/${name}`, text };
 }
 
-/** Tables are data of the program unless a form names them. */
 function toFolder(files: ProgramFiles, name: string): 'forms' | 'data' {
   if (/\.(xml|geojson)$/.test(name)) return 'forms';
   const isNamed = Object.entries(files).some(([path, text]) => path.startsWith('forms/') && text.includes(`/${name}"`));

@@ -44,7 +44,6 @@ export function listPlaces(state: ProgramState): [key: string, ways: StateLink[]
   return state.kind === 'branch' ? [...places, ['', []]] : places;
 }
 
-/** Where no action keeps a record after the question, one is added. */
 export function keepLost(files: ProgramFiles, { question, record }: LostAnswer): ProgramFiles {
   const { states } = readProgram(files);
   const file = states.get(question)?.file;
@@ -63,10 +62,8 @@ export function removeState(files: ProgramFiles, { file, name }: ProgramState): 
   return dropTexts(own ? dropAnswers(removed, own) : removed, model);
 }
 
-/** A state can be moved if it leads on without a choice of the caller. */
 export const isMovable = (state: ProgramState | undefined) => state !== undefined && waysOn(state).length > 0;
 
-/** Returns the same files where the state cannot be moved. */
 export function moveAfter(files: ProgramFiles, name: string, after: string): ProgramFiles {
   const model = readProgram(files);
   const [state, target] = [model.states.get(name), model.states.get(after)];

@@ -20,7 +20,6 @@ export function changeFile(files: ProgramFiles, path: string, change: (document:
   return { ...files, [path]: changeText(path, files[path] ?? '', change) };
 }
 
-/** `undefined` removes the field. */
 export function setField(files: ProgramFiles, { file, name }: ProgramState, path: Path, value: unknown): ProgramFiles {
   return changeFile(files, file, (document) => {
     const whole = ['states', name, ...path];
@@ -49,7 +48,6 @@ export interface NewState {
   kind: StateKind;
   file: string;
   keyword?: ActionKeyword;
-  /** The text of its screen; its name when not given. */
   text?: string;
   /** Where it leads until it is connected; the start when not given. */
   to?: string;
@@ -95,7 +93,6 @@ export function addOption(files: ProgramFiles, model: ProgramModel, state: Progr
   });
 }
 
-/** Returns the same files where the state's kind leads nowhere. */
 export function connectStates(files: ProgramFiles, model: ProgramModel, from: string, to: string): ProgramFiles {
   const state = model.states.get(from);
   if (!state || (!model.states.has(to) && !model.outside.includes(to))) return files;
@@ -178,7 +175,6 @@ export function waysOn({ kind, links }: ProgramState): StateLink[] {
   return own.filter(({ to }) => to === own[0]?.to);
 }
 
-/** Removes the texts that states used in `before`, and that none uses now. */
 export function dropTexts(files: ProgramFiles, before: ProgramModel): ProgramFiles {
   const used = keysIn(readProgram(files));
   const unused = [...keysIn(before)].filter((key) => !used.has(key));
@@ -207,7 +203,6 @@ function keysIn({ states, texts }: ProgramModel): Set<string> {
   return keys;
 }
 
-/** `undefined` or an empty list removes the field. */
 export function setHeader(files: ProgramFiles, field: string, value: unknown): ProgramFiles {
   return changeFile(files, 'program.yaml', (document) => {
     if (value === undefined || (Array.isArray(value) && value.length === 0)) document.delete(field);

@@ -80,7 +80,6 @@ function Funnel({ stats }: { stats: ProgramStats }) {
   );
 }
 
-/** By the names under which they are counted. */
 function listQuestions({ states, files }: ProgramModel, name: string): [string, string][] {
   const file = states.get(name)?.raw.form;
   const xml = typeof file === 'string' ? files[file] : undefined;

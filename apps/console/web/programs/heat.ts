@@ -5,7 +5,6 @@ export const heats = ['lost', 'refused', 'slow', 'shown'] as const;
 export type Heat = (typeof heats)[number];
 
 export interface StateHeat {
-  /** Between 0 and 1. */
   share: number;
   /** A function, because the language may change. */
   label(): string;
@@ -13,7 +12,6 @@ export interface StateHeat {
 
 const slowest = 60;
 
-/** Calls that ended on this screen, by exit or without another input. */
 export const lostOf = ({ exited, timedOut }: Counts): number => exited + timedOut;
 
 export const toPercent = (part: number, whole: number): string => (whole === 0 ? '–' : formatPercent(part / whole));

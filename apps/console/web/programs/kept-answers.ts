@@ -5,7 +5,6 @@ import { columnType } from './tables.ts';
 
 const fieldTypes: unknown[] = ['text', 'integer', 'decimal', 'date', 'phone', 'boolean'];
 
-/** Of the field that keeps an answer of this state. */
 function typeOf({ files }: ProgramModel, { kind, raw }: ProgramState, answer: string): unknown {
   if (kind !== 'menu') return fieldTypes.includes(raw.type) ? raw.type : 'text';
   const { csv, json, save } = toRecord(raw.from);
@@ -18,7 +17,6 @@ function recordOf({ raw }: ProgramState): string | undefined {
   return record === undefined ? undefined : String(record);
 }
 
-/** The names of what a question saves, or a menu of a table's rows. */
 export function answersOf({ kind, raw }: ProgramState): string[] {
   const from = toRecord(raw.from);
   if (kind === 'menu') return from.csv === undefined && from.json === undefined ? [] : Object.keys(toRecord(from.save));
@@ -36,7 +34,6 @@ function listFields({ states }: ProgramModel, question: ProgramState, answer: st
   });
 }
 
-/** Declares the field with the type of the question whose answer it holds. */
 export function addRecordField(files: ProgramFiles, model: ProgramModel, state: ProgramState, field: string) {
   const changed = setField(files, state, ['fields', field], field);
   const record = recordOf(state) ?? field;

@@ -14,7 +14,6 @@ const actions: Record<string, Fields> = keywords.actions;
 const states: Record<string, Fields> = keywords.states;
 
 export const actionKeywords = Object.keys(keywords.actions) as ActionKeyword[];
-/** Keywords that concern records, which program.yaml declares. */
 export const recordKeywords: readonly string[] = actionKeywords.filter(
   (name) => actions[name]?.draft?.[name] === '{record}',
 );
@@ -41,7 +40,6 @@ export function draftState({ kind, keyword, chosen, toKey }: NewState): { fields
   };
 }
 
-/** Replaces texts, also in the names of fields. */
 function fillIn<T>(part: T, fill: (text: string) => string): T;
 function fillIn(part: unknown, fill: (text: string) => string): unknown {
   if (typeof part === 'string') return fill(part);

@@ -1,4 +1,3 @@
-// Runs in a worker.
 import { Graph, layout } from '@dagrejs/dagre';
 
 export interface GroupToPlace {

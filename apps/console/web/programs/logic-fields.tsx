@@ -91,7 +91,6 @@ function MapFields(props: ValueFieldsProps & { value: Raw }) {
   const name = String(path.at(-1));
   const isOpen = openMaps.includes(name);
   const method = name === 'http' ? methods.find((each) => each in value) : undefined;
-  /** The address stays. */
   function setMethod(next: string): void {
     const given = Object.entries(value).filter(isGiven);
     set(path, Object.fromEntries(given.map(([key, each]) => [key === method ? next : key, each])));

@@ -113,7 +113,6 @@ export interface MapLayout {
 
 const padding = { top: 44, side: 20 };
 const gap = 36;
-/** Groups beside each other are about as wide as a window. */
 const aspectRatio = 1.7;
 
 let worker: Worker | undefined;
@@ -141,7 +140,6 @@ export function placeOf({ states, groups, groupOf }: MapLayout, name: string): {
   return { x: (state?.x ?? 0) + (group?.x ?? 0), y: (state?.y ?? 0) + (group?.y ?? 0) };
 }
 
-/** How many rows below in the same group. */
 const rowsDown = ({ states, groupOf }: MapLayout, from: string, to: string): number =>
   groupOf.get(from) === groupOf.get(to) ? (states.get(to)?.row ?? 0) - (states.get(from)?.row ?? 0) : 0;
 

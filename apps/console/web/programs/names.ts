@@ -15,7 +15,6 @@ function toWords(text: string): string[] {
   return plain.toLowerCase().match(/[a-z0-9]+/g) ?? [];
 }
 
-/** The first of `name`, `name2`, `name3` … that is not taken. */
 export function toFree(name: string, taken: ReadonlySet<string>, join = ''): string {
   let free = name;
   for (let number = 2; taken.has(free); number++) free = `${name}${join}${number}`;
@@ -34,7 +33,6 @@ export function toProgramName(title: string, taken: ReadonlySet<string>): string
 
 /** `howManyPeople` for “How many people live here?”. */
 export function toStateName(text: string, taken: ReadonlySet<string>, otherwise = 'step'): string {
-  // A text that is a name already stays.
   if (/^[A-Za-z][A-Za-z0-9]{0,39}$/.test(text)) return toFree(text, taken);
   const words = toWords(text).slice(0, 4);
   const name = words
@@ -50,5 +48,4 @@ export function toValue(text: string, taken: ReadonlySet<string>): string {
   return toFree(toWords(text).slice(0, 5).join('-').slice(0, 40) || 'choice', taken, '-');
 }
 
-/** “Water point survey” for `water-point-survey`. */
 export const toTitle = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('-', ' ');

@@ -120,7 +120,6 @@ function NewProgram({ taken }: { taken: readonly string[] }) {
       <InputField
         label={t('programs.code')}
         required
-        // Left to right even where the page is not.
         dir="ltr"
         pattern={codePattern}
         expects={t('programs.expectsCode')}

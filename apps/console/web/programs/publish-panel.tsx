@@ -24,7 +24,6 @@ export function PublishPanel({ name, code, draft, diff, hasFaults }: PublishProp
   const versions = useOperatorQuery({ queryKey: ['program-versions', name], queryFn: () => programApi.versions(name) });
 
   const act = useMutation({
-    /** A version is taken back into use; without one the draft is published. */
     mutationFn: async (back?: string) => {
       if (back !== undefined)
         return { done: 'programs.inUseAgain' as const, ...(await programApi.rollBack(name, back)) };

@@ -91,7 +91,6 @@ function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState 
       setAsking(false);
     }
   }
-  /** Repeats the last request, which adds no step. */
   const again = (chosen = outcomes) => play({ ...call, steps: call?.steps.slice(0, -1) ?? [], outcomes: chosen });
   // biome-ignore lint/correctness/useExhaustiveDependencies: another gateway writes the same request in its own way
   useEffect(() => {

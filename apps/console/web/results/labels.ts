@@ -34,7 +34,6 @@ export function choiceLabel({ choices }: Labels, name: string, value: string): s
   );
 }
 
-/** Several choices are one answer, with blanks between them: each is counted for itself. */
 export function countChoices({ choices }: Labels, { name, values }: { name: string; values: ValueCount[] }) {
   const known = choices.get(toQuestion(name));
   const counts = new Map<string, number>();

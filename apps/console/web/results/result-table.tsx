@@ -113,7 +113,6 @@ export function ResultTable({ set, filter, labels, failed, mayRetry, mayOpenCall
 
 const longText = 120;
 
-/** Three lines of a long answer are shown; the rest is unfolded. */
 function Answer({ text }: { text: string }) {
   if (text.length <= longText) return <bdi>{text}</bdi>;
   return (

@@ -11,7 +11,6 @@ export type {
 
 export type ExportedResult = UssdResult & { phoneNumber: string };
 
-/** Empty fields filter nothing. */
 export const noFilter = { from: '', to: '', status: '', search: '', column: '', value: '' };
 export type Filter = typeof noFilter;
 

@@ -100,7 +100,6 @@ export function ResultsView({ program, model }: { program: string; model: Progra
 
 const readVersions = 10;
 
-/** The versions that callers had before the one in use, or since it. */
 async function loadOthers(program: string): Promise<ProgramFiles[]> {
   const { versions } = await programApi.versions(program);
   const others = versions.filter(({ isCurrent }) => !isCurrent).slice(0, readVersions);

@@ -100,7 +100,6 @@ export function toCsv(rows: Iterable<readonly string[]>): string {
   return text;
 }
 
-/** Answers are numbers if all answers to the question are. */
 export function toJson(results: readonly ExportedResult[], labels: Labels): string {
   const isNumeric = (name: string) => results.every(({ values }) => !values[name] || number.test(values[name]));
   const numeric = new Set(namesIn(results).filter((name) => !labels.choices.has(name) && isNumeric(name)));

@@ -5,7 +5,6 @@ const key = 'palaver.tour';
 const changed = 'palaver:tour';
 const subscribe = onEvents(changed);
 
-/** The tour is open until it was finished or skipped in this browser. */
 export function useTourOpen(): boolean {
   return useSyncExternalStore(subscribe, () => localStorage.getItem(key) === null);
 }

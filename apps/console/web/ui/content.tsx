@@ -23,7 +23,6 @@ interface ViewHeadProps {
   title: ReactNode;
   intro: ReactNode;
   guide: GuideName;
-  /** Follows the link to the guide. */
   note?: ReactNode;
   children?: ReactNode;
 }
@@ -83,7 +82,6 @@ interface PanelProps {
   title: string;
   level?: 2 | 3;
   beside?: ReactNode;
-  /** Shown in place of the content. */
   empty?: string | false;
   className?: string;
   children?: ReactNode;
@@ -160,7 +158,6 @@ export function Waiting({ error }: { error?: Error | null }) {
   return error ? <Fault error={error} /> : <p className="quiet">{t('app.loading')}</p>;
 }
 
-/** Shown where an operators' route answered 401. */
 export function OperatorSignIn({ message }: { message: string }) {
   const current = useOperatorToken();
   const [token, setToken] = useState('');
@@ -238,7 +235,6 @@ export function Pager({ label, place, onPrevious, onNext }: PagerProps) {
 const largest = 200_000;
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** Very large answers stay plain. */
 export function JsonView({ value, label }: { value: unknown; label: string }) {
   const text = useMemo(() => (typeof value === 'string' ? value : JSON.stringify(value, null, 2)), [value]);
   return (

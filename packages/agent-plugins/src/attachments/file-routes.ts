@@ -10,7 +10,6 @@ import { type FileVault, fileTooLarge } from './file-vault.ts';
 
 export interface FileRoutes {
   vault: FileVault;
-  /** The key by which limits per client address count a request; undefined for an address that many users share. */
   clientOf(request: FastifyRequest): string | undefined;
 }
 
@@ -28,8 +27,7 @@ export async function addFileRoutes(server: Server, routes: FileRoutes): Promise
     const opened = await vault.open(identityOf(request).did, request.params.fileId);
     if (!opened) throw fileNotFound();
     const { file, bytes } = opened;
-    // Its type is one of a few that were found by its content, never HTML. Without a length, so that a client
-    // notices when the stream fails at its end: only there is it known whether the bytes have changed.
+    // Never HTML: the type was found by content. Without a length, so that a client notices a stream that fails.
     return reply.type(file.mimetype).header('content-disposition', toDisposition(file)).send(bytes);
   });
 

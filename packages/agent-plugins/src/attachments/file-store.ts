@@ -125,7 +125,6 @@ export function createFileStore(
         await trx.insertInto('agent_file_upload').values(uploads).execute();
       }),
 
-    /** For a file whose bytes could not be stored. */
     withdraw: (id: string) =>
       transaction(async (trx) => {
         await trx.deleteFrom('agent_file').where('id', '=', id).execute();

@@ -35,7 +35,6 @@ interface Reading {
 const sweepMs = 60_000;
 /** Each is written to the disk before its size is known. */
 const uploadsAtOncePerUser = 3;
-/** Anyone can make keys. */
 const uploadsAtOncePerClient = 12;
 const checkEveryBytes = 1024 * 1024;
 

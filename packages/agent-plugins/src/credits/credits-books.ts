@@ -88,13 +88,11 @@ function toClaim({ id, amount, debt, status, created_at }: CreditsDatabase['agen
   return { claimId: id, amount, debt, status, createdAt: new Date(created_at).toISOString() };
 }
 
-/** `client` is undefined for an address that many users share. */
 export type Visit = { client: string | undefined };
 
 export interface GrantOptions {
   free: number;
   freePerClient?: number | undefined;
-  /** Keeps client addresses themselves out of the counters. */
   hashClient?: ((client: string) => string) | undefined;
   /** What the grant of a user is known by after they were erased. */
   referenceOf?: ((did: string) => string) | undefined;

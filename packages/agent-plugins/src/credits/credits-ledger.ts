@@ -125,7 +125,6 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
       run(did, async (trx, { balance }) => {
         const removal = trx.deleteFrom('agent_credit_hold').where('send_id', '=', sendId);
         const hold = await removal.returning('amount').executeTakeFirst();
-        // A message that was refused has nothing set aside and costs nothing.
         if (!hold && cost === 0) return;
         const held = hold?.amount ?? 0;
         const paid = Math.min(cost, held + balance);

@@ -5,8 +5,7 @@ import { type PersonalData, personalTables } from '@palaver/store';
 import { type Generated, sql } from 'kysely';
 import { toFirstSchema } from '../plugin-parts.ts';
 
-// Double entry: every transaction's entries sum to zero, and an account's balance is the sum of its entries. Only users'
-// accounts keep theirs: a row that every charge writes would make the charges of all users wait for each other.
+// Double entry. Only users' accounts keep their sum: a row that every charge writes would make all charges wait.
 
 export interface CreditsDatabase {
   agent_credit_account: { id: string; balance: number };
@@ -88,7 +87,6 @@ export const systemAccounts = {
   grants: 'system:grants',
   payments: 'system:payments',
   revenue: 'system:revenue',
-  /** Allowances of subscriptions that nobody used in time. */
   expired: 'system:expired',
 } as const;
 

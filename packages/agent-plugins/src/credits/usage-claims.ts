@@ -216,7 +216,6 @@ async function renew(trx: Trx, id: string, taken: TakenClaim): Promise<ReturnTyp
   return numUpdatedRows > 0n ? toSubmitClaim({ ...taken, claimId }) : undefined;
 }
 
-/** For the outbox: what became of a claim's transaction, in the transaction that books it. */
 export async function onUsageSettled(trx: Trx, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void> {
   const status = outcome === 'included' ? 'submitted' : 'failed';
   await setStatus(trx, row.id.slice(entryPrefix.length), { from: 'sending', status, fault: row.fault });

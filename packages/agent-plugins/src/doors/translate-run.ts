@@ -19,7 +19,6 @@ export type TextPart = { kind: 'text' | 'reasoning'; part: number };
 type CallEvent = SseEventData['tool_call'];
 
 export interface Translation {
-  /** A text part begins, and ends where something else begins. */
   start?(part: TextPart): string[];
   delta(part: TextPart, text: string): string[];
   end?(part: TextPart): string[];
@@ -127,7 +126,6 @@ export type Answer = { message: Message; calls: ToolCall[]; usage: RunUsage };
 
 export const noUsage: RunUsage = { inputTokens: 0, outputTokens: 0 };
 
-/** How a run ended, whether or not it failed. */
 export async function readAnswer(run: AgentRun, signal: AbortSignal): Promise<Answer> {
   let usage = noUsage;
   for await (const event of run.events({ signal })) if (event.name === 'done') usage = event.data.usage ?? noUsage;

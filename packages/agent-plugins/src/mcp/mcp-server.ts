@@ -39,11 +39,7 @@ const maxTools = 256;
 /** Longer than any tool may take here; the turn's own limits come first. */
 const requestTimeoutMs = 3_600_000;
 
-/**
- * Where the connection stands: `connecting` becomes `connected`, or `waiting` where that fails; `connected` becomes `waiting` when it is
- * lost, or `connecting` when the server has forgotten the session; `waiting` becomes `connecting` after a delay, or at once for a call.
- * All become `closed`, which is final.
- */
+/** After a lost connection the next waits for a delay or a call; after a forgotten session it does not. */
 type State =
   | { is: 'connecting'; client: Client; attempt: Promise<Client | undefined> }
   | { is: 'connected'; client: Client }

@@ -60,10 +60,7 @@ export const memoryMigrations: Migration[] = [
 
 export const sealedMemories: SealedTable = { table: 'agent_memory', key: ['id'], sealed: ['text'] };
 
-/**
- * How texts are found again without being kept in the clear: by hashes whose key differs from room to room. Words in the
- * clear differ from room to room too, so that a search reads the index entries of its own room only.
- */
+/** Marks and hash keys differ from room to room, so that a search reads the index entries of its own room only. */
 function createIndex(cipher: DataCipher, roomId: string) {
   const toEntry = (beginning: string) => cipher.hash(beginning, `agent_memory words ${roomId}`).slice(0, 16);
   const mark = createHash('sha256').update(roomId).digest('hex').slice(0, 12);
@@ -186,8 +183,6 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
 function toMemory({ id, text, kind, created_at }: Omit<MemoryTable, 'digest' | 'words'>): Memory {
   return { id, text, kind, createdAt: new Date(created_at).toISOString() };
 }
-
-// How a text becomes words to search by. Done here and not by the databases, so that both find the same.
 
 const maxWords = 500;
 const maxQueryWords = 12;

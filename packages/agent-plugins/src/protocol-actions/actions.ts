@@ -16,7 +16,6 @@ export interface NewAction {
   details: Record<string, string>;
   invocation: { serialized: string; cid: string };
   message: Message;
-  /** Of coins that are sent; with what the user may send in 24 hours. */
   coins?: { amount: bigint; perDay: bigint };
 }
 
@@ -41,7 +40,6 @@ export interface ActionParts {
 }
 
 const entryPrefix = 'action:';
-/** The row that is locked. */
 const everyone = '*';
 /** How long a tool waits for the block; then the transaction is on its way. */
 const waitMs = 20_000;
@@ -58,7 +56,6 @@ interface CreateActionsParts {
   work(): Promise<void>;
 }
 
-/** Each order is carried out once for its tool call. */
 export function createActions({ store, outbox, referenceOf, seal, hashClient, perDay, work }: CreateActionsParts) {
   const { db, cipher } = store;
 
@@ -151,7 +148,6 @@ async function readDay(trx: Trx, { userDid, reference, client }: Orderer, since:
   };
 }
 
-/** For the outbox: what became of an order, in the transaction that books it. */
 export async function onActionSettled(trx: Trx, { id, hash, fault }: OutboxRow, outcome: 'included' | 'dead') {
   const change = outcome === 'included' ? { status: 'included' as const, hash } : { status: 'failed' as const, fault };
   await trx.updateTable('agent_action').set(change).where('id', '=', id.slice(entryPrefix.length)).execute();

@@ -223,7 +223,6 @@ const limitWords: Partial<Record<OrderResult, string>> = {
 
 type Order = Pick<NewAction, 'message' | 'details' | 'coins'> & { capability: Capability };
 
-/** Orders once for a call, and waits for the chain. */
 async function carryOut(parts: ActionParts, rt: RuntimeContext, prepare: () => Promise<Order>): Promise<ActionTable> {
   const { actions, address, limits } = parts;
   const id = toActionId(rt);

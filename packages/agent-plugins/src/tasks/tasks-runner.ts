@@ -29,11 +29,7 @@ const lateMs = 5 * 60_000;
 
 export type TaskRunner = ReturnType<typeof createTaskRunner>;
 
-/**
- * Runs what is due. A task is taken by a lease that is renewed while it runs: of many instances one runs it, and when that
- * one dies another does, and finds the run that was begun by the task and the time it was due. Runs missed while nothing was
- * up are made up for by one run, which says that it is late.
- */
+/** Runs due tasks, each under a lease: if its instance dies, another finds its run. Missed runs become one late run. */
 export function createTaskRunner({ tasks, open, instance, pollMs, logger }: TaskRunnerParts) {
   const running = new Map<Promise<void>, ClaimedTask>();
   let polling: ReturnType<typeof runEvery> | undefined;

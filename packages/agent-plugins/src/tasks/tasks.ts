@@ -144,7 +144,6 @@ async function scheduleInTurn(tasks: TaskStore, wanted: ScheduledPrompt, rt: Run
   return task;
 }
 
-/** A sentence where it cannot be scheduled. */
 async function schedule(tasks: TaskStore, owner: TaskOwner, { prompt, ...wanted }: z.infer<typeof scheduleSchema>) {
   const planned = planSchedule(wanted, Date.now());
   if ('error' in planned) return planned.error;

@@ -74,7 +74,6 @@ const migrations = toFirstSchema([
 const sealedTraces: SealedTable = { table: 'agent_trace', key: ['id'], sealed: ['steps'] };
 const settled = [{ table: 'agent_trace', time: 'started_at', statuses: ['ended', 'failed'] }];
 
-/** What a run did, call by call, for operators. */
 export function createTracesPlugin(): OraclePlugin {
   let removing: ReturnType<typeof removeSettled>;
 

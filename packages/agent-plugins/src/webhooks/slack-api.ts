@@ -33,7 +33,6 @@ export interface SlackMessage {
   channel: string;
   user: string;
   text: string;
-  /** What distinguishes conversations of a channel. */
   thread: string;
   /** Where the answer goes; a direct message is answered beside it, not under it. */
   replyTo: string | undefined;
@@ -53,7 +52,6 @@ export function readMessage(event: unknown): SlackMessage | undefined {
   return { channel, user, text, thread: root ?? 'direct', replyTo: root, isDirect };
 }
 
-/** Slack reads these three as markup. */
 const entities: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>' };
 const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 

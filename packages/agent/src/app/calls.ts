@@ -17,14 +17,9 @@ export interface CallOptions<Schema extends ValueSchema = ValueSchema> {
   model?: string;
   /** The form of the answer: the model is asked for JSON, and an answer of another form is an error. */
   output?: Schema;
-  /** For the first step. */
   toolChoice?: CallSettings['toolChoice'];
-  /**
-   * Answers what tools ask the user to approve. Without it a user that is named is waited for, and what the agent asks in its
-   * own name is refused.
-   */
+  /** Answers approvals. Without it a named user is waited for, and what the agent asks in its own name is refused. */
   approve?(approval: Approval): Awaitable<boolean>;
-  /** Aborts the run. */
   signal?: AbortSignal;
 }
 
@@ -33,7 +28,6 @@ export interface Answer<Output> {
   text: string;
   /** What was asked for with `output`; the text where nothing was. */
   output: Output;
-  /** As it is stored, with its tool calls. */
   message: Message;
   runId: string;
   sessionId: string;
@@ -186,7 +180,6 @@ export function createCalls({ access, sessions, messages, oracle }: CallParts): 
   };
 }
 
-/** One part of this many is new whenever an object that grows is read again. */
 const partialGrowth = 50;
 
 function toIterable<Item>(read: () => AsyncIterable<Item>): AsyncIterable<Item> {

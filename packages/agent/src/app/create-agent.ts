@@ -27,7 +27,6 @@ import { createEdge } from './create-edge.ts';
 import { createIdentity, loadSigner } from './create-identity.ts';
 import { createTurns } from './create-turns.ts';
 
-/** How long turns may continue while the process closes. */
 const turnGraceMs = 8_000;
 
 /** The parts of an agent. */
@@ -71,10 +70,7 @@ export interface OracleApp<OwnTools extends Tools = Tools> extends AgentCalls {
   readonly types?: { tools: OwnTools };
 }
 
-/**
- * What a page knows of an agent, for `useChat` of the client library: inputs and outputs of the agent's own tools, and the
- * properties of the components that they render, by name.
- */
+/** What a page knows of an agent, for `useChat`: the types of its tools and of the components that they render. */
 export interface InferAgent<App extends OracleApp, Components extends object = Record<never, never>> {
   tools: { [Name in keyof ToolsOf<App>]: ToolTypes<ToolsOf<App>[Name]> };
   components: Components;
@@ -83,8 +79,7 @@ export interface InferAgent<App extends OracleApp, Components extends object = R
 type ToolsOf<App extends OracleApp> = NonNullable<App['types']>['tools'];
 
 /**
- * An agent with the given plugins and no others, ready to listen: configuration from `env`, its database opened, its plugins
- * loaded. `createOracleApp` of `@palaver/agent-plugins` adds the bundled ones.
+ * An agent of the given plugins, configured from `env` and ready to listen. `createOracleApp` adds the bundled ones.
  *
  * @example
  * ```ts

@@ -40,9 +40,7 @@ export interface TestRuntimeOptions
 
 /** The turn of a test: its events and its stored answer. */
 export interface TestTurn {
-  /** The answer as it was stored. */
   message: Message;
-  /** Every event of the turn in order. */
   events: SseEvent[];
 }
 
@@ -73,8 +71,7 @@ export interface TestRuntime<Tables = unknown> extends AgentCalls {
 const defaultUser = 'did:key:z6MkTestUser';
 
 /**
- * Runs a plugin, or an agent's own tools, without a server, for its own tests: a real database in memory, real turns, and a model
- * that is scripted.
+ * Runs a plugin or an agent's own tools without a server: a database in memory, real turns, a scripted model.
  *
  * @example
  * ```ts

@@ -24,10 +24,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * A route that asks for no credentials: a path, or a path for one method. `*` at the end stands for the rest; the
- * specification writes `(.*)`, which is the same.
- */
+/** A route that asks for no credentials. `*` at the end stands for the rest, as `(.*)` of the specification does. */
 export type PublicRoute = string | { path: string; method?: string };
 
 export type RouteMatcher = (url: string, method: string) => boolean;

@@ -24,7 +24,6 @@ const broadcastMessageSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('follow'), runId }),
   /** Frames of this run were stored; the message carries them if they fit. */
   z.object({ kind: z.literal('frames'), runId, first: z.number(), body: z.string().optional() }),
-  /** Everything kept of this user is being erased. */
   z.object({ kind: z.literal('erasing'), did: z.string(), isOver: z.boolean() }),
   /** Runs were handed over and wait for a new owner. */
   z.object({ kind: z.literal('released') }),

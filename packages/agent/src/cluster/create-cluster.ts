@@ -46,7 +46,6 @@ export function createCluster(parts: ClusterParts) {
     sockets: redis ? createRedisSocketRegistry(redis, instance, instances) : createLocalSocketRegistry(),
     /** How far this machine's clock is ahead of the database's. */
     clockSkewMs: () => clockSkewMs,
-    /** The time by the database's clock. */
     now: () => Date.now() - clockSkewMs,
     /** Says that this instance is alive, now and every `heartbeatMs`; as often, but apart from it, calls `onBeat`. */
     async startHeartbeat(onBeat: () => Promise<void>): Promise<void> {

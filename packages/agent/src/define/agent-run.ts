@@ -47,10 +47,7 @@ export interface AnswerForm {
 /** A tool that the caller names itself: no language model is asked, and the result is the answer. */
 export type DirectCall = { name: string; args: Record<string, unknown> };
 
-/**
- * A tool that the caller runs: the run ends at its call with `finish: tool_calls`, and a later message of the session brings
- * the result. A tool of the agent with the same name has precedence.
- */
+/** A tool that the caller runs: the run ends with `finish: tool_calls`. The agent's own tool of that name wins. */
 export type CallerTool = BrowserTool;
 
 /** The result of a call that the last run of the session handed to its caller. */
@@ -61,10 +58,7 @@ export interface CallerResult {
   error?: string | undefined;
 }
 
-/**
- * A message of the conversation so far, sent by a caller that stores conversations itself. Only the model reads it: it
- * loads no capability and answers no approval.
- */
+/** An earlier message from a caller that stores conversations. It loads no capability and answers no approval. */
 export type EarlierMessage = Pick<Message, 'type' | 'content' | 'toolCalls'>;
 
 /** An event of a run with its number, from 1 without gaps. */
@@ -100,11 +94,9 @@ export interface AgentRun {
   readonly messageId: string;
   /** The events after number `after`, on whichever instance the run is; the last one is `done`. Stops when `signal` fires. */
   events(options?: { after?: number; signal?: AbortSignal }): AsyncIterable<RunEvent>;
-  /** The answer once the run has ended. */
   answer(signal?: AbortSignal): Promise<Message>;
   /** Where it stands now; `queued` while it waits behind another. */
   state(): Promise<Pick<RunSummary, 'status' | 'changedAt'>>;
-  /** What was asked. */
   question(): Promise<Message | undefined>;
   /** The number of its newest event so far. */
   lastEvent(): Promise<number>;

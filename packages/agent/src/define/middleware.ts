@@ -3,7 +3,7 @@ import type { EndedRunStatus, MessageFinish, SendMessage } from '@palaver/contra
 import type { BlobStore, RuntimeContext } from './runtime-context.ts';
 import type { Awaitable } from './tool.ts';
 
-/** The output of the model in one step, in order, in the form in which it is sent back. */
+/** The output of the model in one step, in order, as it is sent back to the provider, which may have signed it. */
 export type StepContent = Extract<LanguageModelV4Prompt[number], { role: 'assistant' }>['content'];
 
 /** The input of the model in one step. */
@@ -22,7 +22,6 @@ export interface ModelResult {
   usage: { inputTokens: number; outputTokens: number };
   /** Why the answer is incomplete; undefined if it is complete. */
   finish?: MessageFinish | undefined;
-  /** The output in order, as it is sent back to the provider, which may have signed it. */
   content?: StepContent;
 }
 
@@ -34,14 +33,12 @@ export interface ToolCallRequest {
 }
 
 /**
- * Hooks into every turn, in the order in which plugins are loaded; the first wrapper is the outermost. A hook that throws is
- * skipped and logged, unless it throws on purpose: around the model an `AppError` ends the turn, around a tool a `ToolError` goes to
- * the model instead of the tool's result.
+ * Hooks into every turn, in the order of the plugins; the first wrapper is the outermost. A hook that throws is logged
+ * and skipped, but an `AppError` around the model ends the turn, and a `ToolError` around a tool is the tool's result.
  */
 export interface Middleware {
   /** Wraps everything that model and tools do in a turn; called again if another instance takes over the run. */
   wrapTurn?(next: () => Promise<void>, rt: RuntimeContext): Promise<void>;
-  /** May change the call of the model. */
   beforeModel?(call: ModelCall, rt: RuntimeContext): Awaitable<ModelCall | undefined>;
   wrapModelCall?(
     call: ModelCall,
@@ -71,7 +68,6 @@ export interface TurnEnd {
   runId: string | undefined;
   model: string;
   status: EndedRunStatus | 'refused';
-  /** Of all models together. */
   usage: { inputTokens: number; outputTokens: number };
   /** Sub-agents and summaries may use other models than `model`. */
   usageByModel: Record<string, { inputTokens: number; outputTokens: number }>;

@@ -40,7 +40,6 @@ export interface OraclePlugin<Context = PluginContext> {
   manifest: PluginManifest;
   dependsOn?: string[];
   softDependsOn?: string[];
-  /** The environment variables it reads. */
   configSchema?: ZodObject;
   /** Whether to load the plugin if `features` does not name it; without this function it is loaded. */
   autoDetect?(env: Record<string, string | undefined>): boolean;
@@ -55,7 +54,6 @@ export interface OraclePlugin<Context = PluginContext> {
   getRequestTools?(rt: RuntimeContext): Awaitable<Tools>;
   getSubAgents?(ctx: Context): Awaitable<SubAgent[]>;
   getMiddlewares?(ctx: Context): Awaitable<Middleware[]>;
-  /** Keys of `rt.shared` that it owns, with their first value for each request. */
   getSharedState?(): Record<string, () => unknown>;
   /** Its section of the system prompt; called before every step of a turn, so that changes by a tool take effect at once. */
   getPromptSection?(rt: RuntimeContext): Awaitable<string | undefined>;
@@ -102,14 +100,10 @@ export function tablesOf<Tables>(): TableTypes<Tables> {
 /** A plugin that declares no tables cannot query any. */
 type NoTables = Record<never, never>;
 
-/** First values of shared state by key, made for each request. */
 type SharedValues = Record<string, () => unknown>;
 type SharedOf<Values extends SharedValues> = { [Key in keyof Values]: ReturnType<Values[Key]> };
 
-/**
- * A plugin as its author writes it: `ctx.config` follows from `configSchema`, `ctx.store` from `tables`, `ctx.shared(rt)` from
- * `getSharedState`.
- */
+/** A plugin as its author writes it, for `defineOraclePlugin`. */
 export interface PluginDefinition<Schema extends ZodObject, Tables, Values extends SharedValues = SharedValues>
   extends Omit<
     OraclePlugin<PluginContext<z.output<Schema>, Tables, SharedOf<Values>>>,
@@ -124,8 +118,7 @@ export interface PluginDefinition<Schema extends ZodObject, Tables, Values exten
 }
 
 /**
- * Defines a plugin; `ctx.config` is typed by its `configSchema`, `ctx.store` by its `tables`, `ctx.shared(rt)` by its
- * `getSharedState`.
+ * Defines a plugin: `configSchema` types `ctx.config`, `tables` `ctx.store`, and `getSharedState` `ctx.shared(rt)`.
  *
  * @example
  * ```ts
@@ -174,7 +167,6 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   audit: Pick<AuditLog<Tables>, 'record' | 'person'>;
   oracle: OracleIdentity;
   models: Models;
-  /** `rt.shared` with the types of what `getSharedState` gives. */
   shared(rt: RuntimeContext): Shared;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
   sessions: Pick<
@@ -198,7 +190,6 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   open(message: OpenMessage): Promise<AgentRun>;
   /** A run of this user that was begun before; `RUN_NOT_FOUND` for one of another user. */
   resume(run: { userDid: string; runId: string }): Promise<AgentRun>;
-  /** The runs of a user, and how many there are on all pages. */
   listRuns(query: RunQuery): Promise<{ runs: RunSummary[]; total: number }>;
   /** Answers an approval of a run of this user; `APPROVAL_ANSWERED` where it has another answer already. */
   answerApproval(answer: ApprovalAnswer): Promise<Approval>;

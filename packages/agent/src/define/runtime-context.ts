@@ -20,7 +20,6 @@ export interface RuntimeContext {
   session: { id: string; requestId: string; roomId: string; runId: string; sendId: string };
   /** The phone that the message was typed on: answers are short, plain and in its language. Absent for other clients. */
   phone?: PhoneContext;
-  /** The message this turn answers, as it was sent. */
   message: SendMessage;
   /** What was said before, oldest first. */
   history: Message[];
@@ -59,12 +58,8 @@ export interface RuntimeContext {
     router(data: Without<SseEventData['router_update']>): void;
     messageCacheInvalidation(messageId?: string): void;
   };
-  /**
-   * Schedules a prompt of the user in this session, for which the plugin `tasks` is needed. Throws a `ToolError` where it cannot be
-   * scheduled.
-   */
+  /** Schedules a prompt of the user in this session by the plugin `tasks`; throws a `ToolError` where it cannot. */
   schedule(wanted: ScheduledPrompt): Promise<Task>;
-  /** A round trip to the user's page. */
   callBrowser(
     event: 'browser_tool_call' | 'action_call',
     call: { toolCallId: string; toolName: string; args: Record<string, unknown> },
@@ -111,7 +106,6 @@ export interface BlobStore {
 
 /** Reads the bytes of a request again. */
 export interface BlobSource {
-  /** The blobs that it reads. */
   names(): Iterable<string>;
   /** Puts every one again, under the same name. */
   load(signal: AbortSignal): Promise<void>;

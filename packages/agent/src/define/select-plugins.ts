@@ -25,7 +25,6 @@ export interface PluginStatus {
   name: string;
   version: string;
   loaded: boolean;
-  /** Why it is, or is not. */
   reason: string;
 }
 

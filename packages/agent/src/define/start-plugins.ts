@@ -82,7 +82,6 @@ export function createPluginHost(options: SelectOptions & { logger: Logger }) {
         'Files are not taken here, because the plugin attachments is not loaded.',
       );
     },
-    /** The first plugin that refuses the message throws. */
     async beforeSend(send: PendingSend): Promise<void> {
       try {
         for (const { middlewares } of loaded) for (const middleware of middlewares) await middleware.beforeSend?.(send);

@@ -5,7 +5,6 @@ import type { Awaitable, JsonSchema, Tool, ValueSchema } from './tool.ts';
 
 type InputSchema = LanguageModelV4FunctionTool['inputSchema'];
 
-/** What we use of a Standard Schema. */
 type Standard = { validate(value: unknown): StandardResult | Promise<StandardResult> };
 type StandardResult = { value: unknown; issues?: undefined } | { issues: readonly StandardIssue[] };
 type StandardIssue = { path?: readonly (PropertyKey | { key: PropertyKey })[]; message: string };
@@ -20,7 +19,6 @@ interface ReadSchema {
 
 const read = new WeakMap<object, ReadSchema>();
 
-/** Throws where a schema has no form in JSON Schema. */
 function readSchema(schema: ValueSchema): ReadSchema {
   const known = read.get(schema);
   if (known) return known;

@@ -11,10 +11,7 @@ export type JsonSchema = Record<string, unknown>;
 /** A schema that another copy of the AI SDK has made. */
 type SdkSchema<Value> = { readonly _type: Value; readonly jsonSchema: unknown };
 
-/**
- * The schema of a value: zod (3.25 or 4), any Standard Schema that can be written as JSON Schema, the AI SDK's `jsonSchema()`, or
- * plain JSON Schema.
- */
+/** A schema: zod (3.25 or 4), a Standard Schema with a JSON Schema, `jsonSchema()` of the AI SDK, or JSON Schema. */
 export type ValueSchema = FlexibleSchema | SdkSchema<unknown> | (() => SdkSchema<unknown>) | JsonSchema;
 
 /** The values that a schema describes. */
@@ -27,16 +24,12 @@ export type ValueOf<Schema> = Schema extends FlexibleSchema
 /** What a tool gets beside its arguments; tools of the AI SDK find in it what they take. */
 export interface ToolContext extends RuntimeContext {
   toolCallId: string;
-  /** The conversation so far. */
   messages: ModelMessage[];
   // biome-ignore lint/suspicious/noExplicitAny: none here; a tool of the AI SDK may declare any.
   context: any;
 }
 
-/**
- * A function that the model can call. `tool()` creates one with typed arguments; those that `tool()` of the AI SDK makes are
- * taken unchanged.
- */
+/** A function that the model can call, made by `tool()`; tools of the AI SDK are taken unchanged. */
 export interface Tool {
   // biome-ignore lint/suspicious/noExplicitAny: the AI SDK passes the context of the tool.
   description?: string | ((options: any) => string);
@@ -44,10 +37,7 @@ export interface Tool {
   inputSchema: ValueSchema;
   /** What it returns, for types and for clients that are shown it. */
   outputSchema?: ValueSchema;
-  /**
-   * Runs the tool; what it returns (JSON) goes to the model. A generator shows clients the values that it yields, and the last
-   * one is the result. Throw a `ToolError` to tell the model why it failed.
-   */
+  /** What it returns (JSON) goes to the model. Clients are shown each value of a generator; the last is the result. */
   execute(args: unknown, rt: ToolContext): unknown;
   timeoutMs?: number;
   /** Whether the user has to approve a call: always, or by its arguments. The run waits meanwhile. */
@@ -82,7 +72,6 @@ export interface PublicTool {
 
 /** A separate agent to which the main agent gives a task: a tool for the main agent, with its own conversation. */
 export interface SubAgent {
-  /** The name of the tool. */
   name: string;
   description: string;
   instructions: string;

@@ -25,7 +25,6 @@ declare module 'fastify' {
 const heavyBytes = 64 * 1024;
 /** A usual token has half a KiB; a chain of proofs is verified one by one. */
 const heavyTokenCharacters = 4 * 1024;
-/** Bytes of large bodies that arrive or wait. */
 const arrivingBytes = 64 * 1024 * 1024;
 
 /** Does costly work for a few requests at a time, in fair order. A place ends with its work, so that no client can hold one. */

@@ -16,9 +16,7 @@ export type ScriptedStep =
 
 /** A scripted model and its recorded inputs. */
 export interface ScriptedModel extends LanguageModelV4 {
-  /** What it was asked, call by call. */
   readonly calls: LanguageModelV4CallOptions[];
-  /** The system prompt of each call. */
   systemPrompts(): string[];
 }
 

@@ -21,7 +21,6 @@ export interface RunApprovalParts {
   broadcast: Broadcast;
   logger: Logger;
   timeoutMs: number;
-  /** A run that is not of this instance can continue: it may have no owner any more. */
   onElsewhere(): void;
 }
 
@@ -64,7 +63,6 @@ export function createRunApprovals(parts: RunApprovalParts) {
   }
 
   return {
-    /** From then on the run waits. */
     async ask(step: GatedStep): ReturnType<ApprovalStore['ask']> {
       const outcome = await approvals.ask(step, parts.timeoutMs);
       // It may have been given since the step was looked at; whoever stores one from now on finds what was asked.

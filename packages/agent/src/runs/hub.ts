@@ -129,7 +129,6 @@ export function createTurnHub(parts: TurnHubParts) {
   }
 
   return {
-    /** Begins a turn, or returns the run that was begun with the same key before. */
     beginOnce: begin,
     begin: async (turn: Turn): Promise<Run> => (await begin(turn)) as Run,
 

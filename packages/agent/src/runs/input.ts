@@ -308,7 +308,6 @@ export function createBlobStore(): TurnBlobs {
 
 const maxCharacters = 60;
 
-/** Its first line, cut at a word. */
 export function toSessionTitle(message: string): string {
   const [line = ''] = message.trim().split('\n');
   const words = line.replaceAll(/\s+/g, ' ').trim();

@@ -325,7 +325,6 @@ type StoredEnd =
 const firstDelayMs = 50;
 const maxDelayMs = 2_000;
 
-/** Tries again with growing pauses until `deadline`. */
 export async function storeEnd(
   runs: Pick<RunStore, 'end' | 'state'>,
   end: RunEnd,

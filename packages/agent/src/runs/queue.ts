@@ -19,7 +19,6 @@ export interface LiveRun {
   canMove: boolean;
   /** About the bytes of what its message brought and of the history it reads. */
   turnSize: number;
-  /** It waits, and what its message brought is in the store alone. */
   isUnloaded?: boolean;
   /** What its message names the session; undefined if it has a name. */
   title: string | undefined;

@@ -30,7 +30,6 @@ export interface RunOptions {
 
 export type Run = ReturnType<typeof createRun>;
 
-/** A turn in progress, in the memory of its owner. */
 export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now() }: RunOptions) {
   const frames = createFrameLog();
   const controller = new AbortController();

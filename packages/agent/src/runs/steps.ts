@@ -74,7 +74,6 @@ export interface StepParts {
 
 export type RunSteps = ReturnType<typeof createRunSteps>;
 
-/** The steps of the main agent or of a sub-agent. */
 export type LoopSteps = Omit<RunSteps, 'check' | 'nested' | 'said'>;
 
 /** The steps of a run, recorded so that no tool runs twice when another instance takes over. */
@@ -133,7 +132,6 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
     /** In place of `begin`, where tools wait for the user. False if the user has too many approvals to answer already. */
     pause: (result: RecordedStep['result'], asked: AskedCalls, isGatedRepeatable: boolean): Promise<boolean> =>
       pause(result, asked, { isGatedRepeatable }),
-    /** The steps of the sub-agent that a call is. */
     nested(toolCallId: string) {
       const created = createNestedSteps(nested.get(toolCallId) ?? [], steps, () => mayAsk);
       asking.set(toolCallId, created);

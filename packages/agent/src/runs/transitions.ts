@@ -1,9 +1,8 @@
 import type { EndedRunStatus, LiveRunStatus, RunStatus } from '@palaver/contract';
 
 /**
- * Every state of a run and every change of it: start reading here. `store/run-transitions.ts` makes one conditional statement
- * of each, and nothing else writes the row. Its owner keeps the same state in memory, in `run.ts`, by the same table.
- * Deletions are apart: with its session, with its user, and by its age once it has ended.
+ * Every state and change of a run: start here. `store/run-transitions.ts` alone writes the row; its owner keeps
+ * the same state in `run.ts`. Deletions are apart: with its session, with its user, and by its age once it has ended.
  */
 export const transitions = {
   /** Limits of how many may wait are soft: two that begin at one moment may both be counted as the last. */

@@ -23,7 +23,6 @@ export interface ApprovalAnswer {
   invocation?: string | undefined;
 }
 
-/** A tool call that runs only with an approval. */
 export interface GatedCall extends ToolCallRequest {
   /** Where it waits for a delegation: what is missing. */
   capability?: Capability;

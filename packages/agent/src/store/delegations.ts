@@ -73,7 +73,6 @@ export function createDelegationStore(
   const parsed = new LRUCache<string, UcanView>({ maxSize: parsedBytes });
   async function parse(cid: string, token: string | undefined): Promise<UcanView | undefined> {
     if (token === undefined) return undefined;
-    // Others are served between two tokens: one takes milliseconds.
     await letOthersRun();
     const { ok: view } = await parseToken(token);
     if (view) parsed.set(cid, view, { size: token.length * bytesPerCharacter });
@@ -87,7 +86,6 @@ export function createDelegationStore(
       await sql`select pg_advisory_xact_lock(hashtextextended(${`agent delegation ${userDid}`}, 0))`.execute(trx);
   }
 
-  /** Records a delegation by its CID; throws if the user has too many. */
   async function recordToken(trx: Kysely<AgentDatabase>, row: KnownDelegation): Promise<void> {
     const names = [row.user_did, referenceOf(row.user_did)];
     // So that those recorded at once are counted one after the other.

@@ -36,7 +36,6 @@ export function createInstanceStore(store: Store<AgentDatabase>) {
 
     hasOthers: (id: string): Promise<boolean> => exists('<>', id),
 
-    /** True if this instance holds the lease for the next `ms`: one instance at a time does what it is for. */
     lease: leases.hold,
   };
 }

@@ -92,7 +92,6 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
   const selectActive = (sessionId: string) =>
     db.selectFrom('agent_message').where('session_id', '=', sessionId).where(isActive);
 
-  /** Those of a range that fit; there is always one. */
   async function readWithin(range: ReturnType<typeof selectActive>, { limit, bytes, reading }: Within) {
     const sizes = await range
       .select(['number', shownSize.as('size')])

@@ -26,8 +26,8 @@ async function removeBatch<T>(
   table: string,
   condition: ReturnType<typeof sql>,
 ): Promise<number> {
-  // PostgreSQL asks the condition again of each row as it is locked, because it may have changed since it was found. By the condition
-  // outside it may read every row that meets it, and for `in (select …)` the whole table.
+  // PostgreSQL asks the condition again of each row that it locks. With the condition outside it may read every row
+  // that meets it, and with `in (select …)` the whole table.
   const [row, lock] = engine === 'postgres' ? ['ctid', 'for update'] : ['rowid', ''];
   const rows = sql`select ${sql.raw(row)} from ${sql.table(table)} as old where ${condition} limit ${sql.lit(batchSize)} ${sql.raw(lock)}`;
   const among = engine === 'postgres' ? sql`= any(array(${rows}))` : sql`in (${rows})`;

@@ -58,9 +58,8 @@ export const createStatements =
   };
 
 /**
- * The only writer of `agent_run`: one conditional statement for each transition of the table, none if the row is
- * not as it asks. The statement takes the row's lock first, so what it guards in other tables follows it: as parts of the one
- * statement on PostgreSQL, in one transaction on SQLite.
+ * Each transition is one conditional statement. It takes the row's lock first, so what it guards in other tables
+ * follows: as parts of the one statement on PostgreSQL, in one transaction on SQLite.
  *
  * PostgreSQL asks again about the row that it waited for, but sees other rows as they were when the statement began. That
  * is enough: numbers grow and ends are final, so `first-of-session` can only be seen late; approvals are added by the owner

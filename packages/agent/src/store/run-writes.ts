@@ -37,8 +37,6 @@ export type BeginResult =
   | { kind: 'gone' }
   | { kind: 'known'; runId: string; bodyHash: string };
 
-// Type aliases where an interface does not fit the store's record of parameters.
-/** Frames `first` to `last` of a run as they go over the wire. */
 export type Frames = { first: number; last: number; body: string };
 
 export interface RunEnd extends OwnedRun {
@@ -70,7 +68,6 @@ const endOf = { complete: 'complete', failed: 'fail', aborted: 'stop' } as const
   TransitionName
 >;
 
-/** A write that names an epoch has no effect for an owner that was replaced. */
 export function createRunWrites(store: Store<AgentDatabase>) {
   const { cipher } = store;
   const now = databaseTime(store.engine);
@@ -195,7 +192,6 @@ export function createRunWrites(store: Store<AgentDatabase>) {
       const [moved] = await ends[endOf[status]]({ runId, epoch, ...usage, title, ...frames, abortedBody, ...message });
       return moved?.status as EndedRunStatus | undefined;
     },
-    /** False if the run has ended or has another owner. */
     addFrames: async (run: OwnedRun, frames: Frames): Promise<boolean> =>
       (await addFrames({ ...run, ...sealFrames(run, frames) })).length > 0,
     /** False if the run has ended, is aborted or has another owner. */
@@ -204,7 +200,6 @@ export function createRunWrites(store: Store<AgentDatabase>) {
       const sealed = cipher.sealRow(sealedTables.step, { run_id, number, body });
       return (await beginStep({ ...step, body: sealed.body })).length > 0;
     },
-    /** False if the run has ended or has another owner. */
     async endStep(step: StepEnd): Promise<boolean> {
       const { runId: run_id, number, outcomes } = step;
       const sealed = cipher.sealRow(sealedTables.step, { run_id, number, outcomes });
@@ -214,10 +209,7 @@ export function createRunWrites(store: Store<AgentDatabase>) {
     /** True if every run before it in its session has ended, and its abort is not confirmed. Repeatable. */
     start: async (run: OwnedRun): Promise<boolean> => (await start(run)).length > 0,
 
-    /**
-     * Confirms the abort of a run: from now on it can only end as aborted. Not of one that was added, or whose turn came by
-     * the end of another, within the last `elapsedMs`, while the request was on its way: that was meant for the run before it.
-     */
+    /** Confirms an abort, but not of a run added or begun in the last `elapsedMs`: the request meant the one before. */
     requestAbort: async (runId: string, elapsedMs: number): Promise<boolean> =>
       (await abort({ runId, elapsedMs: Math.ceil(elapsedMs) })).length > 0,
 

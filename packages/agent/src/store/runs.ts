@@ -35,7 +35,6 @@ export type StoredStep = Pick<AgentDatabase['agent_step'], 'number' | 'said' | '
 export interface RunState {
   epoch: number;
   status: RunStatus;
-  /** Its abort is confirmed: nothing of it begins any more. */
   isAborting: boolean;
   changedAt: string;
 }

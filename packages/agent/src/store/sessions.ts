@@ -30,14 +30,12 @@ export type SessionStore = ReturnType<typeof createSessionStore>;
 
 export type OwnSession = Session & { isNamed: boolean };
 
-/** A user's room with an agent: one for the pair, whatever the session. */
 export function toRoomId(userDid: string, agentDid: string): string {
   return `!${createHash('sha256').update(`${userDid}\n${agentDid}`).digest('base64url').slice(0, 32)}`;
 }
 
 /**
- * For the transaction that stores what a turn learned of its user: an erasure at the same time removes that too, and
- * after one nothing is stored.
+ * For a transaction that stores what a turn learned: an erasure meanwhile removes it too; after one, nothing is stored.
  *
  * @example
  * ```ts

@@ -106,8 +106,7 @@ function createStepReader(output: StepOutput) {
         step.phase = 'receiving';
         step.toolCalls.push(call);
         const { toolName, providerMetadata: metadata } = part;
-        // In this turn a provider that attaches metadata to a call is shown its own id again: what it keeps of the call is
-        // found by it. All others are shown ours.
+        // In this turn a provider that attached metadata to a call finds it by its own id; all others are shown ours.
         const toolCallId = metadata ? part.toolCallId : call.id;
         const options = metadata && { providerOptions: metadata as SharedV4ProviderOptions };
         step.content.push({ type: 'tool-call', toolCallId, toolName, input: call.args, ...options });

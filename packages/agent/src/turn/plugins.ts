@@ -151,7 +151,6 @@ type Next<Call, Result> = (call: Call) => Promise<Result>;
 
 export type TurnMiddlewares = ReturnType<typeof createTurnMiddlewares>;
 
-/** A hook that fails is logged and skipped, unless it throws a `ToolError` or an `AppError`. */
 export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContext) {
   const all = plugins.flatMap(({ name, middlewares }) => middlewares.map((middleware) => ({ name, middleware })));
 

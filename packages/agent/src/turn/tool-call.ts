@@ -126,7 +126,6 @@ const defaultTimeoutMs = 60_000;
 /** A model may correct its arguments once; then the tool is closed to it until the next turn. */
 const allowedFaults = 2;
 
-/** How far a tool is, or a result that is not the last one. */
 export type ToolPart = { progress: ToolProgress } | ToolOutcome;
 
 export interface ToolCallParts {

@@ -31,7 +31,6 @@ export interface ToolLoopParts {
   /** The first step is shown the caller's tools alone: it has to call one of them. */
   isFirstForCaller?: boolean;
   idleMs: number;
-  /** Where the steps are recorded. */
   steps: LoopSteps;
   parentId?: string | undefined;
   /** For a middleware that has another model answer, and for a model that cannot. */
@@ -47,10 +46,9 @@ const progressIntervalMs = 1_000;
 const cannotAsk = 'APPROVAL_REFUSED: the user cannot be asked for approval now. It was not run.';
 
 /**
- * Calls the model, runs its tools in parallel, and calls it again with their results, until it asks for no more tools, or
- * for one that the caller runs. Events are pushed as they happen, not yielded, because tools run in parallel. Resolves with
- * the last answer. Once the steps are used up, the model is asked for an answer without tools. `isWaiting`: tools wait for
- * the user, and the loop begins again with the recorded steps once the run is resumed.
+ * Calls the model, and its tools in parallel, until it asks for none or for the caller's; after `maxSteps` it
+ * answers without tools. Events are pushed, not yielded, because tools run in parallel. `isWaiting`: tools wait for the
+ * user; the loop begins again with the recorded steps on resume.
  */
 export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
   let { messages } = parts;

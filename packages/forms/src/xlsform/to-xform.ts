@@ -185,7 +185,6 @@ function textsOf(form: Form, row: SheetRow, field: string): Map<string, string> 
   return texts;
 }
 
-/** Keeps the texts of a field under an id, in all languages; `false` where there are none. */
 function keepTexts(form: Form, id: string, row: SheetRow, field: string, context: Item): boolean {
   const media = field === 'label' ? mediaColumns : [];
   const fields = field === 'hint' ? ['hint', 'guidance_hint'] : [field, ...media];

@@ -83,7 +83,7 @@ export function createAgentApi({ json }: Transport) {
   };
 }
 
-/** Pages of the history and live runs are extensions: agents of the same interface may have no such route. */
+/** History pages, live runs and credits are extensions: agents of the same interface may have no such route. */
 async function orMissing<T>(reply: Promise<T>): Promise<T | undefined> {
   try {
     return await reply;

@@ -120,7 +120,6 @@ export function createTurnFollower(parts: ChatParts) {
       void report(runId, signal, () => follow(runId, { runId }, signal)).then(syncQuietly);
     },
 
-    /** Stops a turn on this page; its end at the service comes later. */
     stopHere(localId: string): void {
       stopped.add(localId);
       dispatch({ type: 'stopped', localId });

@@ -8,7 +8,6 @@ export function createRetryPolicy(signal: AbortSignal, limitMs = defaultLimitMs)
   let attempts = 0;
   let progressAt = Date.now();
   return {
-    /** Waits before the next attempt; throws `fault` if another attempt cannot help. */
     async wait(fault: unknown): Promise<void> {
       signal.throwIfAborted();
       // No connection, a broken stream, an overloaded or restarting service; not a wallet that declined.

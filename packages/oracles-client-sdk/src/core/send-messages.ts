@@ -25,7 +25,6 @@ const keptExtras = 20;
 export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
   const { options, get, dispatch, sync } = parts;
   const uploads = new Map<string, AbortController>();
-  /** Sends the service has not answered yet. */
   const accepting = new Set<Promise<unknown>>();
   /** What went along with the latest messages, by their keys. */
   const extras = new Map<string, SendOptions>();
@@ -49,7 +48,6 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
     });
   }
 
-  /** Uploads the files of a message and sends it; resolves with the head of the stream. */
   async function post({ requestId, messageId, text, extra }: Posting, signal: AbortSignal): Promise<Response> {
     const { transport, sessionId } = options;
     const { attachments, ...rest } = extra;

@@ -19,7 +19,6 @@ export interface SocketChannel {
   emit(event: 'tool_result' | 'action_call_result', payload: Record<string, unknown>): void;
   /** Connects again if the wallet declined to sign in the meantime; called once credentials are there. */
   connect(): void;
-  /** The id by which the service knows this connection. */
   socketId(): string | undefined;
   close(): void;
 }

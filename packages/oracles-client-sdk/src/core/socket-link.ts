@@ -38,10 +38,8 @@ interface Socket {
 const [openType, closeType, pingType, pong, message] = ['0', '1', '2', '3', '4'];
 const [connectType, disconnectType, eventType, refusedType] = ['0', '1', '2', '4'];
 
-/**
- * Socket.IO 4 over a WebSocket, as far as an agent's events need it: one namespace, texts only, no acknowledgements.
- * https://socket.io/docs/v4/engine-io-protocol/ and https://socket.io/docs/v4/socket-io-protocol/
- */
+// Socket.IO 4 over a WebSocket, as far as an agent's events need it: one namespace, texts only, no acknowledgements.
+// https://socket.io/docs/v4/engine-io-protocol/ and https://socket.io/docs/v4/socket-io-protocol/
 export function openWebSocketLink(options: LinkOptions): Link {
   const { origin, path, query, auth } = options;
   const page = globalThis as Partial<EventTarget> & { WebSocket?: new (url: string) => Socket };

@@ -8,7 +8,6 @@ export function createStore<State>(initial: State) {
       state = next;
       for (const listener of [...listeners]) listener(state);
     },
-    /** Calls back with the value after every change; returns the way to stop. */
     subscribe(listener: (state: State) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -27,7 +27,6 @@ export function toShownFiles(files: readonly OutgoingFile[] | undefined): Attach
   return files?.map((file) => (isBlob(file) ? { filename: nameOf(file), mimetype: file.type } : file));
 }
 
-/** Uploads what is not stored yet, one after the other; `onProgress` gets the share of all bytes. */
 export async function uploadAll(
   transport: Pick<Transport, 'json'>,
   files: readonly OutgoingFile[],

@@ -137,7 +137,6 @@ function createElementClass(): new () => PalaverChatElement {
 
     async #load(): Promise<void> {
       const { lang } = this;
-      // The words are English if those of the language cannot be loaded.
       const labels = await loadLabels(lang || document.documentElement.lang).catch(() => ({}));
       if (lang === this.lang) this.#translated = labels;
       if (this.#wallet === undefined && this.isConnected) {

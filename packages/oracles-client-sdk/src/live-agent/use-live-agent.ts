@@ -45,7 +45,6 @@ function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions) {
   /** Counts joins and leaves, so that a join that was left meanwhile hangs up. */
   let turn = 0;
 
-  /** Calls the agent with the microphone on. */
   async function join(): Promise<void> {
     if (store.get().status !== 'idle') return;
     turn += 1;

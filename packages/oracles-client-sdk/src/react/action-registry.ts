@@ -24,7 +24,6 @@ export interface AgActionOptions<S extends Schema = Schema> {
   render?: ((props: ActionRenderProps<SchemaOutput<S>>) => ReactNode) | undefined;
 }
 
-/** The options of the latest render. */
 type Registration = RefObject<AgActionOptions>;
 
 /** The actions of the page. The version changes whenever something would be drawn differently. */

@@ -118,7 +118,6 @@ function ReauthorizeView({ capability, authorize }: { capability: GrantedCapabil
   );
 }
 
-/** What the user agrees to: a row for each field, with texts as they are and everything else as JSON. */
 function ShownFields({ fields }: { fields: Arguments }): ReactNode {
   const toText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
   return (

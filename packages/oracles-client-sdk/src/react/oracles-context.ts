@@ -29,7 +29,6 @@ export interface OraclesContextValue extends ReturnType<typeof createShared> {
   transactSignX: TransactSignX;
   credentials: CredentialCache;
   gatewayUrl: string | undefined;
-  /** The agent of hooks that are given none. */
   oracleDid: string | undefined;
   overrides: ConfigOverrides | undefined;
   resolveConfig(oracleDid: string): Promise<OracleConfig>;

@@ -39,10 +39,7 @@ const subscribeNever = () => () => {};
 const signedOut = () => new OracleError('Nobody has signed in.', { code: 'NOT_SIGNED', status: 401 });
 const isRefused = (error: OracleError | undefined) => error?.status === 401 || error?.code === 'NOT_SIGNED';
 
-/**
- * The thread of a session: its messages, the answer as it is written, and the ways to take part. `useChat<InferAgent<typeof app>>`
- * knows the tools and components of that agent.
- */
+/** The thread of a session. `useChat<InferAgent<typeof app>>` knows the tools and components of that agent. */
 export function useChat<
   Agent extends AgentTypes = AgentTypes,
   Schemas extends Record<string, Schema> = Record<string, Schema>,

@@ -105,7 +105,6 @@ interface MessageProps extends Pick<ThreadProps, 'uiComponents'> {
 const Message = memo(({ message: latest, uiComponents, onEdit, onDownload }: MessageProps) => {
   const labels = useLabels();
   const [isEditing, setEditing] = useState(false);
-  /** How many answers back from the latest one. */
   const [back, setBack] = useState(0);
   const { earlier = [] } = latest;
   const older = earlier.at(-back);

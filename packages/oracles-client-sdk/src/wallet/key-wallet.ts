@@ -16,8 +16,7 @@ export interface KeyWalletOptions extends SignerWalletOptions {
 }
 
 /**
- * A user's key in this browser: the one that is kept here, or a new one. It is an Ed25519 key of WebCrypto that cannot be
- * read out, kept in IndexedDB.
+ * The user's Ed25519 key of WebCrypto in IndexedDB, created at the first call. It cannot be read out.
  *
  * @example
  * ```ts

@@ -46,7 +46,6 @@ export interface UsedField extends Meaning {
   path: PropertyKey[];
 }
 
-/** The expressions and text keys in what a schema has read. */
 export function* findFields(schema: z.core.$ZodType, value: unknown, path: PropertyKey[] = []): Generator<UsedField> {
   const meaning = meanings.get(schema);
   const { def } = (schema as z.core.$ZodTypes)._zod;
@@ -69,7 +68,6 @@ export interface CheckedValues {
   isOpen: boolean;
 }
 
-/** What the check of a state or of its keyword may look at. */
 export interface Check extends CheckedValues, Pick<Menu, 'registry' | 'data' | 'records' | 'secrets' | 'forms'> {
   say(path: PropertyKey[], message: string): void;
 }

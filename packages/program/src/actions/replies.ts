@@ -26,7 +26,6 @@ const outcomes = {
   failed: 'any other status, no answer in time, or an address that is not allowed',
 };
 
-/** What the keywords that ask a server have in common. */
 export const reply = {
   outcomes,
   finishes: false,

@@ -282,7 +282,6 @@ function missingValues(menu: Menu, { state, language, values }: Dialogue): strin
   });
 }
 
-/** The same message about the same state is kept once. */
 function keep(list: Finding[], { dialogue: { state }, typed }: Place, message: string): void {
   if (!list.some((other) => other.state === state && other.message === message)) list.push({ state, message, typed });
 }

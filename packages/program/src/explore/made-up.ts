@@ -10,7 +10,6 @@ import type { Question } from '../states/question.ts';
 import { type QuestionType, reservedKeys } from '../values/keys.ts';
 import type { ValueType } from '../values/value-types.ts';
 
-/** What answers are made up from. */
 export interface Known {
   menu: Menu;
   samples: readonly string[];

@@ -39,7 +39,6 @@ export interface ActionSignature {
 export type Validation = { ok: true; value: string; labels?: string[] } | { ok: false; hint: string };
 
 export interface Validator {
-  /** Every hint it may give: the check requires their translations. */
   hints: readonly string[];
   /** The type of the answer in expressions; a text by default. */
   type?: ValueType;
@@ -85,7 +84,6 @@ export interface Menu {
   expressions: ReadonlyMap<string, Expression>;
 }
 
-/** The name in the id of a program, which is the same in every version. */
 export const nameOf = (id: string): string => id.slice(0, id.indexOf('@'));
 
 export type Row = Readonly<Record<string, string>>;

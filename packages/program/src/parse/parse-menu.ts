@@ -47,7 +47,7 @@ export interface MenuFile extends Omit<YamlFile, 'value'> {
   states: Map<string, PlacedState>;
 }
 
-/** Reads the shape of one menu file. `checkMenu` finds out whether its names lead anywhere. */
+/** Reads the shape only: `checkMenu` checks the names. */
 export function parseMenu(file: string, source: string, path = file): MenuFile {
   const { value, faults, ...yaml } = parseYaml(file, source);
   const isProgram = path === programFile;

@@ -46,7 +46,6 @@ export function printFile(file: { header?: FileHeader; states: ReadonlyMap<strin
 
 const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
 const isEmpty = (value: unknown) => typeof value === 'object' && Object.keys(value ?? {}).length === 0;
-/** A state that fits one line is one. */
 const longestLine = 100;
 
 /** A state as designers write it: without what parsing adds. */

@@ -38,7 +38,6 @@ export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodT
   }
   const allowed = values ?? options;
   if (given === undefined && name !== '' && (allowed || expected || errors)) return `${name} is missing`;
-  // The allowed form that comes closest to the value.
   const [closest] = (errors ?? [])
     .filter(([first]) => first && (first.path.length > 0 || first.keys))
     .sort((one, other) => one.length - other.length);

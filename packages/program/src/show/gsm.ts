@@ -20,7 +20,6 @@ const replacements: Record<string, string> = {
 
 export const isGsm = (text: string): boolean => countSeptets(text) !== undefined;
 
-/** How many septets `text` takes; `undefined` when it does not fit the alphabet. */
 export function countSeptets(text: string): number | undefined {
   let total = 0;
   for (const char of text) {

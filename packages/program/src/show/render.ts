@@ -62,7 +62,6 @@ function hasWayBack(state: State | undefined, dialogue: Dialogue): boolean {
 
 export const surfaceOf = ({ caller }: Dialogue): Surface => caller?.surface ?? ussd;
 
-/** Layouts, cached by their texts for all callers. */
 const laidOut = new WeakMap<Surface, LRUCache<string, Page[]>>();
 const maxKeyLength = 1_000;
 

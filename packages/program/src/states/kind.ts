@@ -31,7 +31,6 @@ export interface ScreenContent {
   lines?: { key: string; label: string }[];
 }
 
-/** The state at which the dialogue arrives next. */
 export type Move = Pick<Target, 'to'> & { dialogue: Dialogue };
 
 export interface Shown {
@@ -51,7 +50,6 @@ export interface Kind<S = never> {
   leadsTo: string;
   schema: z.ZodType<S>;
   targets(state: S): Target[];
-  /** The values that it gives, with their types as far as they are known. */
   gives?(state: S, declared: Declared): Iterable<readonly [string, GivenType]>;
   rowFields?(state: S, declared: Declared): Iterable<readonly [string, ValueType]>;
   /** The texts that no field names. */

@@ -32,7 +32,6 @@ export const questionFields = {
       z.strictObject({ min: countSchema.exactOptional(), max: countSchema.exactOptional() }),
     ])
     .exactOptional(),
-  /** A condition over `answer` and all values. */
   check: z.strictObject({ that: expression({ wanted: 'bool', sees: 'answer' }), hint: textKeySchema }).exactOptional(),
   hint: textKeySchema.exactOptional(),
   options: z

@@ -95,7 +95,6 @@ const env = celEnv({
   ],
 });
 
-/** Parses and checks an expression, or throws an `ExpressionFault`. */
 export function compileExpression(source: string, scope: Scope): Expression {
   let parsed: ReturnType<typeof parse>;
   try {

@@ -74,7 +74,6 @@ function spentMicroseconds(): number {
   return user + system;
 }
 
-/** Takes a round from the budget; false when nothing is left. */
 export function takeRound(budget: ExpressionBudget): boolean {
   budget.rounds -= 1;
   return takeTime(budget);

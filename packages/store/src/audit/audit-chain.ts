@@ -14,7 +14,6 @@ export interface AuditHead {
 
 const chained = 500;
 
-/** Covers everything the line says and the hash of the line before. */
 export function hashLine(row: Omit<ChainedRow, 'hash'>): string {
   const { previous, seq, at, service, actor, action, subject, from_address, details } = row;
   const said = [previous, seq, at, service, actor, action, subject, from_address, details];
@@ -27,7 +26,6 @@ async function lockState(trx: Transaction<AuditTables>, engine: Store<unknown>['
   return (engine === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
 }
 
-/** Moves pending lines into the chain, oldest first; returns the new head if there were any. */
 export async function chainPending(
   store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
 ): Promise<AuditHead | undefined> {

@@ -13,8 +13,7 @@ interface AuditFault {
 
 const maxFaults = 20;
 
-// Names every line that was changed, removed, moved or added by other means than the audit log. `anchors` are heads that were
-// kept elsewhere: they show a chain whose end was cut off or rewritten.
+// Lists lines changed outside the audit log; `anchors`, heads kept elsewhere, reveal an end cut off or rewritten.
 export async function verifyAudit(
   store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
   anchors: readonly AuditHead[] = [],

@@ -27,7 +27,6 @@ const tokenMark = `${mark}t`;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** Stands for a text that cannot be decrypted, in lists and exports. */
 export const unreadableText = '[unreadable]';
 
 interface UnreadableCell {
@@ -39,8 +38,7 @@ interface UnreadableCell {
 /** Encrypts stored data if the service has a key. */
 export type DataCipher = ReturnType<typeof createDataCipher>;
 
-// Encrypts cells before they are stored and decrypts them when they are read. Without keys it changes nothing, and refuses
-// to read what is encrypted. `load` gives it the index key, which is kept in the database under the key ring.
+// Without keys it changes nothing and refuses to read what is encrypted. The index key is in the database, encrypted.
 export function createDataCipher(keys: readonly Uint8Array[] = []) {
   const [current, ...old] = keys.map((key) => Buffer.from(key));
   const ring = current && createKeyRing(current, old);
@@ -115,8 +113,7 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
       return stored as Row;
     },
 
-    // Undoes `sealRow`. The row must hold the columns of the key. A cell that cannot be decrypted is an error, unless `instead`
-    // has a value for it: lists and exports show what they can.
+    // Undoes `sealRow`; needs the key's columns. A cell that cannot be decrypted throws unless `instead` has its value.
     openRow<Row extends object>(table: SealedTable, row: Row, instead: Cells = {}): Row {
       const tokens = encryptedOf(table.tokens, row);
       const sealed = encryptedOf(table.sealed, row);
@@ -184,7 +181,6 @@ export function createKeyRing(current: Buffer, old: Buffer[] = []) {
   const { id: currentId, secret } = toKey(current);
   return {
     currentId,
-    /** Whether it can open what names this key. */
     has: (sealed: string) => keys.has(keyIdOf(sealed)),
     /** The result opens only for the same `about`. */
     seal(plain: Buffer, about: string) {

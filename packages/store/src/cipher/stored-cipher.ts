@@ -84,8 +84,7 @@ async function withRegistered(store: CipherStore, tables: readonly SealedTable[]
   return [...tables, ...registered.filter(({ table }) => !given.has(table))];
 }
 
-// Encrypts tables, also registered ones, and the index key with the current key, while services run; returns how many rows
-// changed. Rejects at the end if some rows could not be encrypted: their old key is still needed.
+// Includes registered tables and the index key. Rejects at the end if some rows still need their old key.
 export async function encryptTables(store: CipherStore, tables: readonly SealedTable[]): Promise<number> {
   if (!store.cipher.isOn)
     throw new StoreError('encrypted', 'DATA_ENCRYPTION_KEY is not set; make a key with: openssl rand -hex 32');
@@ -110,7 +109,6 @@ async function presentOf(store: CipherStore, tables: readonly SealedTable[]): Pr
   return tables.filter(({ table }) => names.has(table));
 }
 
-/** Does not change tokens and hashes. */
 async function rotateIndexKey(store: CipherStore): Promise<void> {
   const { ring } = store.cipher;
   const db = toDb(store);
@@ -130,8 +128,7 @@ export async function convertOnce(store: CipherStore, component: string, convert
   await insertOnce(db, name, '');
 }
 
-// Encrypts cells that the current key has not encrypted, while services run: in small steps, each row only as it was read.
-// `left` are rows that are damaged, or that an instance with the key has already written in their encrypted form.
+// Writes each row only as it was read. `left`: rows that are damaged, or that another instance has already encrypted.
 export async function encryptTable(
   store: CipherStore,
   table: SealedTable,

@@ -6,8 +6,7 @@ import { toDidKey, untagPublicKey } from './did-key.ts';
 /** The Ed25519 keys, as did:key, that may sign in the name of a DID. */
 export type DidKeys = Result<readonly string[], { message: string; limited?: true }>;
 
-// Signing a token is authentication or the use of a capability. Keys listed for other purposes only, such as issuing
-// credentials (assertionMethod) or encryption (keyAgreement), do not sign tokens.
+// Signing a token is authentication or use of a capability; keys for assertionMethod or keyAgreement sign no tokens.
 const purposes = ['authentication', 'capabilityInvocation', 'capabilityDelegation'];
 const maxKeys = 16;
 

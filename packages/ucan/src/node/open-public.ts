@@ -16,7 +16,6 @@ interface PublicRequest {
   readonly lookup?: LookupFunction | undefined;
 }
 
-/** An address that may not be asked; the message says why. */
 export class RefusedAddressError extends Error {
   override readonly name = 'RefusedAddressError';
 }
@@ -32,8 +31,7 @@ function findRefusal({ protocol, hostname }: URL, isAllowed: boolean): string | 
   return !isAllowed && isIP(host) && !isPublicAddress(host) ? 'private addresses are not allowed' : undefined;
 }
 
-// Asks a host that a stranger named: over TLS, at public addresses only, checked in the connection's own lookup, so that a name
-// cannot answer differently the second time. Redirects are not followed; the caller reads or destroys the body.
+// Asks a host that a stranger named: over TLS, at public addresses, no redirects. Callers read or destroy the body.
 export async function openPublic(url: URL, options: PublicRequest): Promise<IncomingMessage> {
   const { signal, method = 'GET', headers, body, isAllowed, dnsServers = [] } = options;
   const refusal = findRefusal(url, isAllowed);
@@ -123,7 +121,7 @@ export function isPublicAddress(address: string): boolean {
   return listOf([['2000::', 3]], 'ipv6').check(address, 'ipv6') && !listOf(reserved6, 'ipv6').check(address, 'ipv6');
 }
 
-/** Fails for a name with any private address; as part of the connection itself it cannot be bypassed. */
+/** Fails for a name with any private address. A check before connecting could get another answer. */
 function guardLookup(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, answer, family) => {

@@ -108,7 +108,6 @@ function answerList<T>(field: string, tables: ReadonlyMap<string, Table<T>>, req
   return answerPage(field, tables.get(collectionId)?.rows ?? [], pagination);
 }
 
-/** `found` is the one field of the answer. */
 function answerOne(found: Record<string, unknown>, asked: string, missing: Refusal): Answer {
   if (asked === '') return refuseArgument('invalid request');
   return Object.values(found).includes(undefined) ? missing : answer(found);

@@ -54,7 +54,6 @@ interface Search {
 const descending = 2;
 const maxPage = 100;
 
-/** The transaction service: POST routes where the gateway has GATEWAY_TX. */
 export const txQueries = {
   BroadcastTx({ txs }, { txBytes }: { txBytes: Uint8Array }) {
     if (txBytes.length === 0) return refuseArgument('invalid empty tx');

@@ -95,7 +95,6 @@ export function createTxDecoder(protocol: FileRegistry, chain: Chain) {
       };
       return { ok: true, tx };
     },
-    /** Whether the signer signed exactly these bytes for this chain. */
     isSigned(tx: Tx): boolean {
       const raw = parse<TxRaw>(descs.TxRaw, tx.bytes);
       const key = parse<Message & { key: Uint8Array }>(keyDesc, tx.publicKey.value)?.key;

@@ -27,7 +27,6 @@ import {
 interface WorldOptions {
   protocol: FileRegistry;
   seed?: string | undefined;
-  /** Replaces fields of `agent.json`. */
   agent?: Partial<AgentProfile> | undefined;
 }
 

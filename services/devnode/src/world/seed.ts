@@ -106,7 +106,6 @@ async function listJsonFiles(folder: string, faults: string[]): Promise<string[]
 interface ParserParts {
   protocol: FileRegistry;
   files: Record<SeedFile, unknown>;
-  /** Faults are collected while parsing continues, so that one error reports them all. */
   faults: string[];
 }
 

@@ -8,8 +8,7 @@ import type { Caller } from '../upstream/connection.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { addFiles, type DescriptorSource, parseFile, type Schema } from './schema.ts';
 
-// Descriptors from the node itself, by gRPC server reflection. The service is a stream of questions and answers, but with
-// one question per call the unary client is enough.
+// Reflection is a stream of questions and answers; with one question per call the unary client is enough.
 
 export const reflectionVersions = ['grpc.reflection.v1', 'grpc.reflection.v1alpha'];
 export const toReflectionPath = (version: string) => `/${version}.ServerReflection/ServerReflectionInfo`;
@@ -166,8 +165,7 @@ async function inParallel<T>(items: T[], run: (item: T) => Promise<void>): Promi
   await Promise.all(Array.from({ length: concurrency }, work));
 }
 
-// `Any` types that no service file declares. Each is requested once for all clients and added to the schema in use, so
-// nothing that is compiled or cached has to be made again.
+// `Any` types that no service file declares, requested once and added to the schema in use: nothing is recompiled.
 
 interface TypeLearnerOptions {
   schema: Schema;

@@ -1,5 +1,4 @@
-// Extension options (`google.api.http`, `gogoproto`) from the raw bytes of a descriptor's options: this works without the
-// files that declare the extensions, and without generated code.
+// Reads extension options (`google.api.http`, `gogoproto`) as raw bytes, without the files that declare them.
 import type { DescField, DescMethod } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { FeatureSet_FieldPresence as Presence } from '@bufbuild/protobuf/wkt';
@@ -65,7 +64,6 @@ export function isDelimited(field: DescField): boolean {
   return 'delimitedEncoding' in field && field.delimitedEncoding;
 }
 
-/** A rule as `.proto` files write it. */
 export type HttpRuleText = Partial<Record<keyof typeof httpTexts, string>> & {
   additional_bindings?: HttpRuleText | HttpRuleText[];
 };

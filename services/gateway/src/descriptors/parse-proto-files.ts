@@ -28,7 +28,6 @@ type EnumInit = MessageInitShape<typeof EnumDescriptorProtoSchema>;
 type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
 type MessageInit = MessageInitShape<typeof DescriptorProtoSchema>;
 type ServiceInit = MessageInitShape<typeof ServiceDescriptorProtoSchema>;
-/** Finds a type as written inside `scope`: its full name, and what it is. */
 type Resolve = (name: string, scope: string) => { typeName: string; type: FieldType };
 
 const scalarType = /^(?:double|float|bool|string|bytes|u?int(?:32|64)|s?fixed(?:32|64)|sint(?:32|64))$/;

@@ -1,5 +1,4 @@
-// A printer per message type: one pass over the wire bytes fills a slot of JSON text per field, then the slots are put
-// together in declaration order. Compiled once from the descriptor into closures; nothing is looked up by name later.
+// One pass over the wire bytes fills a slot of JSON text per field; the slots are put together in declaration order.
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { hasPresence, isDelimited } from '../descriptors/options.ts';
 import { compileValue } from './compile-value.ts';
@@ -22,7 +21,6 @@ export function compileMessage(type: DescMessage, printing: Printing): MessagePr
       // The initial slot is requested again if there was none: it throws with the reason.
       const slot = slots[at];
       const text = finishSlot ? finishSlot(slot, reader) : typeof slot === 'string' ? slot : initial[at]?.();
-      // What is left out is empty text.
       if (text) json += (json.length === 1 ? names[at] : later[at]) + text;
     }
     return `${json}}`;

@@ -17,7 +17,6 @@ export interface FieldValue extends ValuePrinter {
   printBody?: (reader: WireReader) => string;
 }
 
-/** What standard JSON knows of gogoproto's options. */
 const noRules: FieldRules = {
   nullable: true,
   customType: '',

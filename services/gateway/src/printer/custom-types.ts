@@ -93,8 +93,7 @@ function readInteger([reader, start, end]: [WireReader, number, number], maxBits
   if (start === end) return '0';
   const text = reader.text.slice(start, end);
   if (!integerText.test(text)) throw new WireError('not an integer');
-  // 0.3 digits are one bit: below that no bigint is needed to know that the limit holds.
-  // As many digits as bits are too many; a bigint of millions of digits takes seconds.
+  // A bigint of millions of digits takes seconds, so it is made only where the digits (0.3 per bit) do not decide.
   if (text.length > maxBits) throw new WireError('integer out of range');
   if (text.length > maxBits * 0.3 && BigInt(text.replace(/^[+-]/, '')).toString(2).length > maxBits)
     throw new WireError('integer out of range');

@@ -8,8 +8,7 @@ import type { MessagePrinter, Printing } from './message-printer.ts';
 import { scalarPrinters } from './scalar-printers.ts';
 import { WireReader, wire } from './wire-reader.ts';
 
-// Types of the Cosmos SDK that have `MarshalJSON` on the value. It is used wherever they are a field; at the top of an
-// answer and inside an `Any` they print as any other message.
+// Cosmos SDK types with `MarshalJSON` on the value: it is used in fields, not at the top of an answer or in an `Any`.
 const selfPrinting = new Set([
   'cosmos.staking.v1beta1.DelegationResponse',
   'cosmos.staking.v1beta1.RedelegationResponse',
@@ -91,7 +90,6 @@ function readValues(
 
 const emptyTexts = new Set(['0', '""', 'false', 'null']);
 
-/** Undefined for what is left out. */
 function printField({ isList, omitEmpty, zero }: GoField, values: string[]): string | undefined {
   if (isList) return values.length > 0 ? `[${values.join()}]` : omitEmpty ? undefined : 'null';
   const text = values.at(-1) ?? zero();

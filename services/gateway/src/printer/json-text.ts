@@ -15,7 +15,6 @@ const escapes: Record<string, string> = {
   '\u2029': '\\u2029',
 };
 
-/** The text in `start..end` of the reader, quoted. */
 export function quoteSpan(reader: WireReader, start: number, end: number): string {
   const { bytes, pieces } = reader;
   if (pieces && end - start > pieceBytes)
@@ -67,7 +66,6 @@ function repair(bytes: Buffer): string {
   return json + quoteText(bytes.toString('utf8', start)).slice(1, -1);
 }
 
-/** How many bytes the character of UTF-8 at a place has, 0 for none. */
 function sizeOfCharacter(bytes: Buffer, at: number): number {
   const first = bytes[at] as number;
   if (first < 0x80) return 1;

@@ -84,7 +84,6 @@ export async function printInPieces({ size, print, around }: PiecesOptions): Pro
 
 const hashes = new WeakMap<Buffer, string>();
 
-/** The SHA-1 of a body; already known if it was printed in pieces. */
 export function hashOf(body: Buffer): string {
   return hashes.get(body) ?? hash('sha1', body, 'base64url');
 }

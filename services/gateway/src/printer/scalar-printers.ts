@@ -113,7 +113,6 @@ export const stdTimestampPrinter: ValuePrinter = {
   print: (reader) => reader.within(() => printTimestamp(reader, true)),
 };
 
-/** `gogoproto.stdduration`: Go's `time.Duration`. */
 export const stdDurationPrinter: ValuePrinter = {
   wireType: wire.bytes,
   zero: '"0s"',

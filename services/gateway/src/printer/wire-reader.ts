@@ -31,8 +31,7 @@ export interface Pieces {
   keep(text: string): string;
 }
 
-// Walks over protobuf's wire format inside `pos..end`. The whole message is also kept as a one-byte string: cutting plain
-// text out of it costs a fraction of a decoder call per field.
+// The whole message is also kept as a one-byte string: cutting plain text out of it costs a fraction of a decoder call.
 export class WireReader {
   readonly bytes: Buffer;
   readonly text: string;
@@ -108,7 +107,6 @@ export class WireReader {
     this.hi = this.bytes.readUInt32LE(start + 4);
   }
 
-  /** Moves over `count` bytes and returns where they began. */
   advance(count: number): number {
     const start = this.pos;
     if (count > this.end - start) throw new WireError('unexpected end');

@@ -22,7 +22,6 @@ function unescapeText(text: string): string | undefined {
   return spaced.includes('%') ? decodeEscapes(spaced) : spaced;
 }
 
-/** Undefined when an escape is malformed or the bytes are not UTF-8. */
 export function decodeEscapes(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

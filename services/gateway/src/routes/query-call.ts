@@ -166,7 +166,6 @@ export class QueryCall {
     return height !== undefined && height < this.minHeight;
   }
 
-  /** Calls back when the client leaves before the reply is written. */
   private whenLeft(leave: () => void): void {
     const { response } = this.asked;
     response.once('close', () => {

@@ -192,7 +192,6 @@ const refusalCodes = {
   outage: 'UNAVAILABLE',
 } as const satisfies Record<SubscriptionRefusal, ErrorCode>;
 
-/** `GET /events?query=…`, by default for new blocks. */
 function serveEvents({ subscriptions }: RpcParts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { query = newBlocks } = request.query as { query?: unknown };

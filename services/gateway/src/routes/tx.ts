@@ -16,7 +16,6 @@ export interface TxParts {
   ask: AskNode;
   metrics: GatewayMetrics;
   options: MetadataOptions;
-  /** Answers paths that are not routes of the transaction service. */
   otherwise: QueryHandler;
 }
 

@@ -29,7 +29,6 @@ const internalError = -32603;
 
 export function createRpcClient({ url, timeoutMs, cache, logger }: RpcClientOptions) {
   let isDown = false;
-  /** Logs the first of several failures, and the end of them. */
   const note = (cause?: string) => {
     if (isDown === (cause !== undefined)) return;
     isDown = cause !== undefined;

@@ -1,5 +1,4 @@
-// Events of the node for any number of clients: one subscription upstream for each query, on a connection of its own,
-// because nodes allow only a few subscriptions on one.
+// One subscription upstream for each query, on a connection of its own: nodes allow only a few on one.
 
 import type { Logger } from '@palaver/service-kit';
 import { splitCredentials } from '@palaver/service-kit/internal';

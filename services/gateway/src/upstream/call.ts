@@ -153,7 +153,6 @@ const notReadyCodes: number[] = [toGrpcCode('UNKNOWN'), toGrpcCode('INTERNAL')];
 const transportHeader =
   /^(?:grpc-(?!metadata-)|:|content-type$|content-length$|date$|server$|trailer$|te$|connection$)/;
 
-/** Adds what the node sent beside the answer, gRPC's and HTTP's own fields aside. */
 function collectMetadata(metadata: Metadata, fields: Fields): void {
   for (let index = 0; index < fields.length; index += 2) {
     const [name = '', value = ''] = [fields[index], fields[index + 1]];
@@ -220,7 +219,6 @@ export type Send = (request: QueryRequest, done: Done) => Cancel;
 /** Wraps every call: it may look at, change, refuse or repeat the call and its answer. */
 export type Interceptor = (send: Send) => Send;
 
-/** The promise is never rejected. */
 export function toCall(send: Send): (request: QueryRequest, signal?: AbortSignal) => Promise<GrpcAnswer> {
   return (request, signal) =>
     new Promise((resolve) => {

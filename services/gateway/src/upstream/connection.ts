@@ -42,7 +42,6 @@ const maxBackoffMs = 1_500;
 const steadyMs = 1_000;
 /** How many connections are open at a time for calls that get one of their own. */
 const maxAlone = 64;
-/** How long a call waits for one of these. */
 const maxAloneWaitMs = 1_000;
 
 /** `ended` resolves when the attempt to open a session has ended; for a ready session, the next attempt. */

@@ -4,8 +4,7 @@ import { readFields, type WireField } from '../printer/wire-reader.ts';
 import type { GrpcAnswer, Metadata } from './call.ts';
 import type { Connection } from './connection.ts';
 
-// Every answer about the latest block carries its height; a small question each second shows whether a node is still
-// catching up, and keeps the heights current while no client asks.
+// A poll each second shows nodes that are catching up and keeps heights current between answers, which carry them too.
 
 export interface NodeState {
   /** Null while the node has not reported one. */

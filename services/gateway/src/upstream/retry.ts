@@ -1,5 +1,4 @@
-// All calls but those marked `once` are queries and may be repeated on another node, so a client does not notice that a
-// node dies under its call while another is there.
+// Calls not marked `once` are queries: when a node dies, they are repeated on another and no client notices.
 import { hash } from 'node:crypto';
 import { toGrpcCode } from '@palaver/contract/internal';
 import { LRUCache } from 'lru-cache';

@@ -214,8 +214,6 @@ const accusations = new Set([
   constants.NGHTTP2_COMPRESSION_ERROR,
 ]);
 
-// The socket of a session, and what its errors mean.
-
 const maxCause = 200;
 const hungUp = 'the node ended the connection';
 const tlsNeeded = 'it may expect TLS: then its address needs tls://';

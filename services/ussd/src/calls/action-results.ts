@@ -20,7 +20,6 @@ export function createActionResults(
   store: UssdStore,
   { clock, textHash }: { clock: Clock; textHash: Pick<TextHash, 'ofErased'> },
 ) {
-  /** Throws `SessionChanged` where the caller was erased. */
   const find = async ({ key, sessionId }: Pick<ResultKey, 'key' | 'sessionId'>) => {
     const { rows } = await sql<{ result: string | null; erased: unknown }>`select
       (select result from ussd_action_result where key = ${key}) as result,

@@ -12,7 +12,6 @@ export interface Call {
   typedLength: number;
   /** What the program is shown on, where it is not a USSD screen. */
   surface?: Surface;
-  /** The status of its session while it is open. */
   openStatus: number;
   toInput(index: number): Input;
   hashTyped(): string;

@@ -15,7 +15,6 @@ import { type OnExpired, startSweeper, toTimedOut } from './sweeper.ts';
 
 interface CallsParts extends Deployment, People, Outgoing, RunningActions, Catalog {}
 
-/** What the channel and the operators' routes use. */
 export interface Started extends Deployment, People, Outgoing, Catalog, ReturnType<typeof startCalls> {}
 
 const cachedSessions = 100_000;

@@ -14,7 +14,6 @@ export const callTexts = {
   textSecret: 'main.textSecret',
 } as const;
 
-/** Texts that the service itself shows, outside of any state. */
 const serviceTexts = {
   texts: ['main.expired'],
   optionalTexts: [callTexts.textFull, callTexts.textSecret],

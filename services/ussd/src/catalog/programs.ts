@@ -129,7 +129,6 @@ export async function openPrograms(options: ProgramOptions) {
 
   // One at a time, so that the last to begin reads the newest.
   let reloading: Promise<void> = Promise.resolve();
-  /** `checked` is not checked again. */
   const refresh = (checked?: Menu) => {
     if (checked) byId.set(checked.id, checked);
     reloading = reloading.catch(() => {}).then(loadCurrent);

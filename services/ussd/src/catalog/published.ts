@@ -49,7 +49,6 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
       const { revision, draft, draft_at, draft_by } = row;
       return { files: JSON.parse(draft), revision, updatedAt: toTime(draft_at), updatedBy: draft_by ?? '' };
     },
-    /** 0 where there has been no draft. */
     async revision(name: string) {
       const row = await db.selectFrom('ussd_program').select('revision').where('name', '=', name).executeTakeFirst();
       return row?.revision ?? 0;

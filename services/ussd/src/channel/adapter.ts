@@ -76,9 +76,7 @@ export interface Adapter {
 }
 
 export interface AdapterAccess {
-  /** Looks at headers and the client's address. */
   allows?(headers: IncomingHttpHeaders, address: string): boolean;
-  /** Looks at the body too. */
   isSigned?(headers: IncomingHttpHeaders, body: string): boolean;
   /** The headers of a signed request, for trying the adapter. */
   sign?(body: string): Record<string, string>;

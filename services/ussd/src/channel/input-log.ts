@@ -57,12 +57,10 @@ const maxReceived = 100;
 const late = { ended: '' };
 
 /**
- * The text may hold a PIN: it is sealed, bound to its session, and removed when the session ends.
- *
- * A gateway repeats a request whose reply it did not get. Where each request has a number or id of its own (a session field of
- * SMPP is one, if it differs from that of the first request), one that the call has had is a repeat. Elsewhere the same input is a repeat until
- * the first reply has reached the gateway, because no caller can answer a screen before that; `repeatWithinMs` is for networks
- * that lose replies. A lost confirmation costs a caller who types the same twice one more key press.
+ * The text may hold a PIN: it is sealed, bound to its session, and removed when the session ends. A gateway repeats a request
+ * whose reply it did not get: where each request has a number or id of its own, one that the call has had is a repeat.
+ * Elsewhere the same input is a repeat until the first reply has reached the gateway, because no caller can answer a screen
+ * before that. `repeatWithinMs` is for networks that lose replies.
  */
 export function createInputLog({ store, keys, clock, textHash, timeoutMs, hangUp }: Started) {
   const { db, cipher } = store;
@@ -168,10 +166,7 @@ export function createInputLog({ store, keys, clock, textHash, timeoutMs, hangUp
       }
       throw new Error('the inputs of a session were changed by others again and again');
     },
-    /**
-     * Opens a call whose session id is used again and returns its id. A call without any input yet keeps its own. `undefined`
-     * where the call was opened by a repeat of this request, and has gone on since.
-     */
+    /** Returns the call's id; `undefined` for a repeat of the first request once the call has gone on. */
     async openReused(
       sessionId: string,
       { arrivedAt = Number.POSITIVE_INFINITY, ...opened }: Omit<Opened, 'text'> & { arrivedAt?: number },
@@ -209,7 +204,6 @@ export function createInputLog({ store, keys, clock, textHash, timeoutMs, hangUp
       const received = unseal(await load(sessionId))?.received ?? [];
       return received.slice(0, -1).includes(sequence);
     },
-    /** The caller or the network has ended the call. */
     async hangUp(sessionId: string) {
       const removed = db
         .deleteFrom('ussd_input')

@@ -43,7 +43,6 @@ export function createLongTexts({ store, keys, textHash, clock }: Started) {
       text: ids.map((each) => texts.get(each)).join(''),
       /** The same for every instance that finds the text whole. */
       id: `${key} ${Math.min(...rows.map(({ kept_until }) => kept_until))}`,
-      /** To be called once the text is handled. */
       async forget() {
         await db.deleteFrom('ussd_input').where('session_id', 'in', ids).execute();
       },

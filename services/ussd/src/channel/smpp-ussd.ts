@@ -16,7 +16,6 @@ export interface SmppReceiverParts extends Channel {
   texts: Texts;
 }
 
-/** The fields that identify the session of a message, received or made here. */
 type SentBy = Pick<
   Pdu,
   'source_addr' | 'source_addr_ton' | 'destination_addr' | 'dest_addr_ton' | 'short_message' | 'message_payload'

@@ -14,7 +14,6 @@ import { type Channel, UssdCall } from './ussd-call.ts';
 
 export interface ReceivedText {
   from: string;
-  /** The short code or number that it was sent to. */
   to: string;
   text: string;
   /** The provider's own, the same where it delivers the text again. */

@@ -10,10 +10,7 @@ interface Element {
   text: string;
 }
 
-/**
- * Elements by their local names: one without elements is its text, one with elements a record of the first of each name. An
- * attribute is a field beside its element, as in `call@new`. Entities that the document defines are refused.
- */
+/** Elements by local name, the first of each; attributes as in `call@new`. A document's own entities are refused. */
 export function readXml(body: string): Fields | undefined {
   const top: Element = { fields: Object.create(null), text: '' };
   const open = [top];

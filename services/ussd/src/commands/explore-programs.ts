@@ -93,7 +93,6 @@ async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]) {
   }
   const shown = [...menu.states.keys()].filter((name) => isShown(menu, name));
   const reached = shown.filter((name) => result.reached.has(name)).length;
-  // Not complete: a limit stopped the walk.
   const { steps, isComplete } = result;
   return { program: menu.id, language, states: shown.length, reached, steps, isComplete };
 }

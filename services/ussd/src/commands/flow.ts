@@ -16,7 +16,6 @@ const flowSchema = z.strictObject({
   name: z.string(),
   /** Every replay calls from a fresh number where the file has none. */
   phoneNumber: z.string().optional(),
-  /** What servers answer in a test of a program. */
   http: z.array(answerSchema).optional(),
   /** What the protocol answers, by the path that the program asks for. */
   protocol: z.array(z.strictObject({ path: z.string(), ...answered })).optional(),
@@ -112,7 +111,6 @@ export function formatDifference({ step, sent, expected, received }: Extract<Rep
   return `step ${step} (sent ${JSON.stringify(sent)})\n--- expected\n${expected}\n--- received\n${received}`;
 }
 
-/** Placeholders of PINs begin with it. */
 const pinName = 'pin';
 const wildcard = /\{\{(\w+)\}\}/g;
 
@@ -147,10 +145,7 @@ function fillSecrets(text: string, seen: Map<string, string>): string {
 
 const pinShape = /^\d{4,6}$/;
 
-/**
- * Replaces each secret answer by its placeholder: `{{pin}}`, `{{pin2}}`, `{{secret}}`. Where the server does not say what is
- * secret, every answer of 4 to 6 digits is taken for a PIN.
- */
+/** Writes `{{pin}}` in place of a secret, or of any 4 to 6 digits where the server does not say what is secret. */
 export function maskSecrets(steps: readonly FlowStep[], secret: readonly (boolean | undefined)[] = []): FlowStep[] {
   const names = new Map<string, string>();
   for (const [i, step] of steps.entries()) {

@@ -1,7 +1,6 @@
 import { defaultServiceCode } from '@palaver/contract/internal';
 
 export interface PhoneOptions {
-  /** Base address of any server that speaks the USSD interface. */
   url: string;
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
   phoneNumber: string;

@@ -97,7 +97,6 @@ async function readMessages(url: string, folder: string): Promise<Sms[]> {
   return texts.map((text) => JSON.parse(text) as Sms);
 }
 
-/** Reports faults before anything starts. */
 async function loadFaultless(files: ProgramFiles): Promise<Menu[]> {
   await using forms = createForms();
   const menus = [];

@@ -5,15 +5,12 @@ import { insertOnce, type Trx } from '../store/tables.ts';
 
 export const holderAccount = (accountId: string, denom: string) => `holder:${accountId}:${denom}`;
 
-/** Where coins come from and go to. */
 export const systemAccounts = (denom: string) => ({
   /** Rewards that reached the account of this service. */
   rewards: `system:rewards:${denom}`,
   /** Rewards of numbers that have no account yet. */
   unclaimed: `system:unclaimed:${denom}`,
-  /** Payments on their way to the chain. */
   transit: `system:transit:${denom}`,
-  /** Payments on the chain. */
   paid: `system:paid:${denom}`,
 });
 

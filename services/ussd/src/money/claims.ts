@@ -204,7 +204,6 @@ export function createClaims(parts: ClaimsParts) {
       const rows = await db.selectFrom('ussd_claim').selectAll().where('source', 'in', sources).execute();
       return new Map(rows.map((row) => [row.source, open(row)]));
     },
-    /** Returns the number of claims by status. */
     async process() {
       await submit();
       await outbox.step();
@@ -245,7 +244,6 @@ export type Claims = ReturnType<typeof createClaims>;
 
 const toEntryId = (claimId: string) => `claim:${claimId}`;
 
-/** Called by the outbox in the transaction that books the outcome. */
 export async function onClaimSettled(trx: Trx, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void> {
   if (!row.id.startsWith('claim:')) return;
   const status = outcome === 'included' ? 'submitted' : 'failed';

@@ -7,7 +7,6 @@ import { z } from 'zod';
 import type { People } from '../people/start-people.ts';
 import { protocolAddressSchema } from './caller-routes.ts';
 
-/** For pages: the user of a wallet gets a code, and types it on the phone. */
 export function addLinkRoutes(server: Server, { links, linking }: People): void {
   const { audience, verifier, findAddress } = linking;
   server.get('/api/ussd/links', async () => ({ audience }));

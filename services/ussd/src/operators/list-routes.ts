@@ -111,7 +111,6 @@ export function addListRoutes(server: Server, { rows, submissions, messages, clo
   }));
 }
 
-/** Submissions by form and status. */
 export async function countForms(rows: Rows) {
   return (await rows.count('forms', ['name', 'status'], {})).map(({ name, ...form }) => ({ formId: name, ...form }));
 }

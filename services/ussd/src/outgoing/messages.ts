@@ -45,7 +45,6 @@ export function createMessages({ db, cipher, transaction }: UssdStore, { perDay 
     return { queued: Number(all) - Number(answers), answers: Number(answers) };
   };
   return {
-    /** How many more texts of a number are answered now. */
     answersLeft: async (phone: string, now: number) =>
       answersPerDay - (await countOfDay(db, 'phone', phone, now)).answers,
     /** A screen of a dialogue by SMS, which the number itself asked for; `false` if the number has got the most of a day. */

@@ -62,7 +62,6 @@ export function createQueryClient(access: GatewayAccess) {
   }
 
   return {
-    /** The reason why the gateway does not answer, or `undefined` when it does. */
     async findFault() {
       const result = await gateway.get('/cosmos/base/tendermint/v1beta1/syncing');
       return result.ok || result.kind === 'missing' || result.kind === 'unsupported' ? undefined : result.message;

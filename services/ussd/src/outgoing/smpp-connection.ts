@@ -28,7 +28,6 @@ type Response = Pdu | 'unsent' | 'unanswered';
 
 export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
-/** Rejects where it cannot be opened or the SMSC refuses the bind. */
 export async function openConnection(
   options: SmppOptions,
   deliver: (pdu: Pdu) => Promise<number>,

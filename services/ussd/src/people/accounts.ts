@@ -102,7 +102,6 @@ export function createAccounts(
     },
     hashNewPin: (account: AccountTable, pin: string) => vault.create(pin, account.id),
     setPin,
-    /** Changes a payout address and records who did, in one transaction; `false` when the number has no account. */
     setAddress: (phone: string, address: string | null, by: By) =>
       store.transaction(async (trx) => {
         const account = await findBy(trx, 'phone', phone);
@@ -132,7 +131,6 @@ export function createAccounts(
         .executeTakeFirstOrThrow();
       return tries <= maxLinkTries;
     },
-    /** Lets a locked account try PINs again; `false` when the number has no account. */
     unlock: (phone: string, by: By) =>
       store.transaction(async (trx) => {
         const account = await findBy(trx, 'phone', phone);
@@ -163,7 +161,6 @@ export function createAccounts(
       });
       return pin;
     },
-    /** Seals every PIN record with the current key; returns how many were sealed with another. */
     rotate: (currentKeyId: string) => rotatePins(store, vault, currentKeyId),
   };
 }

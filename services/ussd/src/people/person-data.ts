@@ -14,7 +14,6 @@ export function createPersonData(store: UssdStore, audit: UssdAudit, textHash: P
       });
       return { phoneNumber, exportedAt: new Date().toISOString(), data };
     },
-    /** Encrypts what is not encrypted with the current key, while the gateway runs; gives the number of rows changed. */
     async encrypt(by: By) {
       const rows = await encryptTables(store, personalData.sealed ?? []);
       await audit.record({ ...by, action: 'keys.rotated', details: { rows } });

@@ -20,7 +20,6 @@ export function isWeakPin(pin: string, phoneNumber: string): boolean {
   return isRun || isRepeated || isYear || isMirrored || isOfNumber || wellKnown.has(pin);
 }
 
-/** A PIN that the service accepts, different from `others`. */
 export function makePin({ phoneNumber = '', others = [] as readonly string[] } = {}): string {
   for (;;) {
     const [number = 0] = crypto.getRandomValues(new Uint32Array(1));

@@ -8,10 +8,7 @@ import { insertOnce, type UssdStore } from '../store/tables.ts';
 
 const name = 'service';
 
-/**
- * The secret that everything but PINs derives from. It is kept in the database, sealed, so that all instances share it and
- * rotating PIN_ENCRYPTION_KEY does not change it.
- */
+/** Everything but PINs derives from it. Stored sealed, so that rotating PIN_ENCRYPTION_KEY does not change it. */
 export async function loadServiceSecret(store: UssdStore, keys: KeyRing): Promise<Buffer> {
   const { db } = store;
   await insertOnce(db, 'ussd_secret', { name, sealed: keys.seal(randomBytes(32), name) });

@@ -8,9 +8,8 @@ export function createBatchLoader<Row>(
   key: string,
 ): (value: string) => Promise<Row | undefined> {
   const select = store.prepare((db, { keys }: { keys: string }) => {
-    // One JSON parameter for any number of keys: the statement's text, and with it its plan, stays the same.
-    // Of an array PostgreSQL expects a few keys and looks each up; of a subquery it expects a hundred and reads a table of
-    // some thousand rows whole.
+    // One JSON parameter: the statement's text, and with it its plan, stays the same for any number of keys. Of an array
+    // PostgreSQL expects a few keys and looks each up; of a subquery it expects a hundred and may read a whole table.
     const wanted =
       store.engine === 'postgres'
         ? sql`= any(array(select json_array_elements_text(${keys}::json)))`

@@ -15,10 +15,8 @@ export interface Deployment {
   keys: KeyRing;
   metrics: UssdMetrics;
   clock: DatabaseClock;
-  /** The query gateway, where there is one. */
   access: GatewayAccess | undefined;
   /** What programs may send in headers, by name. */
   secrets: Readonly<Record<string, string>>;
-  /** What is closed with the service. */
   started: CloseStack;
 }

@@ -25,7 +25,6 @@ export interface SessionWrite {
   isStep?: boolean;
   /** The form to offer at this phone's next dial; `null` takes the offer back. */
   resume?: { form: string | null; at: number };
-  /** The phone has never called before. */
   isNewcomer?: boolean;
   /** The text of a notice for this phone that was on the screen and can be removed. */
   noticeShown?: string;
@@ -47,8 +46,7 @@ export function toShown(writes: readonly SessionWrite[], written: ReadonlySet<st
   );
 }
 
-// Of a session whose caller was erased an empty row stays, until it is as old as others are when they are removed. Without it the
-// next key press, at whichever instance, would be taken for one of a lost session, and its inputs played again.
+// An erased session keeps an empty row for a while: without one the next key press would replay its inputs.
 
 /** No phone has an empty number. */
 export const isErased = ({ phone }: Pick<SessionTable, 'phone'>) => phone === '';

@@ -72,9 +72,8 @@ export type SessionStore = ReturnType<typeof createSessionStore>;
 /** Sessions and forms in one statement, without a transaction around it: a key press is one round trip to PostgreSQL. */
 function createJoinedWriter(store: UssdStore): ApplyWrites {
   const write = store.prepare((db, { sessions, forms }: { sessions: string; forms: string }) => {
-    // A session whose row was read is updated only: one that is gone since was removed and is not written again. Of an array
-    // PostgreSQL expects a few ids and looks each up; of the rows it expects a hundred and may read the whole table. In one order
-    // everywhere: instances that write the same rows do not wait for each other in a circle.
+    // A session that was read and is gone since was removed, so it is not written again. Ids are an array as in
+    // `createBatchLoader`; rows have one order everywhere, so that instances do not wait for each other in a circle.
     const statement = sql<{ id: string }>`with given as (
         select ${list} from json_to_recordset(${sessions}::json) as row(${types}) order by id
       ), opened as (

@@ -9,7 +9,6 @@ const statTables = ['ussd_state_stat', 'ussd_call_stat'];
 export interface SweepPeriods {
   timeoutMs: number;
   resumeMs: number;
-  /** How long what is over is kept. */
   retentionMs: number;
   /** How long submissions are kept that no server still waits for; absent: until erased. */
   submissionsMs?: number | undefined;
@@ -25,7 +24,6 @@ export interface SweepPeriods {
 export interface SweepLimits extends SweepPeriods {
   engine: Engine;
   now: number;
-  /** Rows that one statement changes at most. */
   batchSize: number;
 }
 
@@ -45,7 +43,6 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     return engine === 'postgres' ? sql`${sql.ref(key)} = any(array(${keys}))` : sql`${sql.ref(key)} in (${keys})`;
   };
   const remove = (rows: Sweep) => sql`delete from ${sql.table(rows.table)} where ${batch(rows)}`;
-  /** What is kept for a time of its own, since when, and which of it is then removed. */
   const periods: [ms: number | undefined, table: string, since: string, which: string][] = [
     [submissionsMs, 'ussd_submission', 'created_at', "status in ('stored', 'sent')"],
     [smsMs, 'ussd_sms', 'created_at', "status in ('sent', 'failed')"],

@@ -48,7 +48,6 @@ export interface UssdTables {
   ussd_program: {
     name: string;
     published: string | null;
-    /** Counts the changes of the draft. */
     revision: number;
     draft: string | null;
     draft_at: number | null;
@@ -61,7 +60,6 @@ export interface UssdTables {
   ussd_claim: ClaimTable;
   ussd_state_stat: StateStatTable;
   ussd_call_stat: CallStatTable;
-  /** A wallet that waits for its code to be typed on a phone. */
   ussd_link: {
     /** Keyed hash of the code. */
     id: string;
@@ -76,7 +74,6 @@ export interface UssdTables {
     account_id: string;
     address: string;
     denom: string;
-    /** In the smallest unit. */
     amount: number;
     status: 'sending' | 'sent' | 'failed';
     created_at: number;
@@ -153,7 +150,6 @@ export interface AccountTable {
   locked_until: number | null;
   /** Wrong PINs since the PIN was last changed or an operator unlocked the account. */
   failed_total: number;
-  /** Codes of links that were tried since `link_tried_at`. */
   link_tries: number;
   link_tried_at: number;
   created_at: number;
@@ -180,7 +176,6 @@ export interface RecordTable {
   mark: number;
 }
 
-/** What every table of things to send has. */
 export interface OutboxColumns extends LeaseColumns {
   status: string;
   attempts: number;
@@ -231,7 +226,6 @@ export const claimStatuses = [
 export interface ClaimTable {
   /** The content id of `content`. */
   id: string;
-  /** What it is about, such as `report:K7QX2M9PA`. */
   source: string;
   phone: string;
   collection: string;

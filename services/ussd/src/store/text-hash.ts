@@ -1,9 +1,6 @@
 import { hash, hkdfSync } from 'node:crypto';
 
-/**
- * Keyed, so that a guess at a PIN or a number cannot be tried against a stolen table. SHA-512/256 cannot be extended, so a
- * key before the message makes a code of it, at a third of an HMAC's cost: each key press takes two.
- */
+/** Keyed against guesses on a stolen table. SHA-512/256 cannot be extended, so a key in front replaces an HMAC. */
 export function createTextHash(secret: Uint8Array) {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'palaver ussd text', 32)).toString('hex');
   const mac = (message: string) => hash('sha512-256', key + message, 'base64url').slice(0, 22);

@@ -61,7 +61,6 @@ async function toStatus(run: AgentRun, { status, changedAt, error }: State & Pic
   return { state: 'TASK_STATE_INPUT_REQUIRED', ...base, ...say(toRequest(pause)) };
 }
 
-/** The words for people, the data for programs. */
 function toRequest(pause: Approval[]): object[] {
   const lines = pause.map(
     ({ approvalId: id, toolName, args }) => `approve ${id} or refuse ${id}: ${toolName} ${JSON.stringify(args)}`,
@@ -78,14 +77,12 @@ const toArtifact = (text: string) => ({ artifactId: 'answer', parts: [{ text }] 
 
 type StreamOptions = { contextId: string; requestId: unknown; signal: AbortSignal };
 
-/** The task, its answer piece by piece, and its end or what it waits for. */
 export async function* toTaskEvents(messages: Messages, run: AgentRun, options: StreamOptions): AsyncGenerator<string> {
   const status = { state: 'TASK_STATE_WORKING', timestamp: (await run.state()).changedAt };
   yield toResult(options, { task: { id: run.runId, contextId: options.contextId, status } });
   yield* toUpdates(messages, run, { ...options, after: 0, isBegun: false, endsAtPause: true });
 }
 
-/** The task as it is now, and what follows until it has ended. */
 export async function* toLaterEvents(
   messages: Messages,
   run: AgentRun,

@@ -68,8 +68,7 @@ export function createSocketTransport(parts: SocketParts) {
   const io: AgentServer = new SocketServer(parts.server.server, {
     serveClient: false,
     connectTimeout: agentLimits.handshakeTimeoutMs,
-    // Room for a tool result over its limit, so that it is refused with an error: closing the connection would leave the turn
-    // to wait for an answer that cannot come.
+    // A tool result over its limit must arrive to be refused: a closed connection would leave its turn waiting.
     maxHttpBufferSize: agentLimits.bodyBytes + agentLimits.toolResultBytes,
     perMessageDeflate: false,
     ...(bus && {
@@ -286,7 +285,6 @@ function disconnectFor(socket: AgentSocket, { code, message }: AppError): void {
 
 interface SocketData extends Pick<Identity, 'did' | 'expiration' | 'chain'> {
   sessionId: string;
-  /** Undefined for an address that many users share. */
   client: string | undefined;
   /** The key by which its events are counted: the address, or the user if many users share it. */
   counter: string;
