@@ -40,7 +40,18 @@ export function createOfflineModel({ modelId, wordsPerSecond }: OfflineModelOpti
     async doStream(options) {
       const reply = plan(options);
       const parts = streamParts(reply, options, reply.paced ? wordsPerSecond : undefined);
-      return { stream: ReadableStream.from(parts) };
+      // Not by `from`, which some browsers do not have.
+      const stream = new ReadableStream<LanguageModelV4StreamPart>({
+        async pull(controller) {
+          const { value, done } = await parts.next();
+          if (done) controller.close();
+          else controller.enqueue(value);
+        },
+        async cancel() {
+          await parts.return(undefined);
+        },
+      });
+      return { stream };
     },
   };
 }
